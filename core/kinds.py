@@ -14,7 +14,7 @@ from core.kind import Kind
 from core.labelling import draw, queue, review
 from core.llm import llm
 from core.pretraining import pretrain
-from core.selection import prevalence, score, select
+from core.selection import cascade, prevalence, score, select
 from core.similarity import kind as similarity
 from core.similarity import wvv
 from core.tagging import calibrate, finetune, predict
@@ -27,6 +27,7 @@ KINDS: Mapping[str, Kind] = {
         assist.KIND,
         audit.KIND,
         calibrate.KIND,
+        cascade.KIND,
         dictionary.KIND,
         difficulty.KIND,
         draw.KIND,

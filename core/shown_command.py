@@ -69,6 +69,8 @@ def filter_command(made: Corpus) -> str:
 def flag(name: str, *, on: bool = True) -> str:
     """Return the flag of an option. An option that can be repeated has a flag in the singular: `--seed 1 --seed 2`."""
     singular = {"corpora": "corpus", "options": "option", "seeds": "seed", "encoders": "encoder"}.get(name, name)
+    if name == "cascade" and not on:
+        return "--exact"
     return ("--" if on else "--no-") + singular.replace("_", "-")
 
 

@@ -123,7 +123,7 @@ def _more(name: str, strategy: Any) -> dict[str, Any]:
     config, embeds = KINDS["select"].config, strategy.reads in ("vectors", "both")
     with st.expander("More options", icon=":material/settings:"):
         own = config_form(strategy.Options, list(strategy.Options.model_fields), f"selection.{name}")
-        others = config_form(config, CHOOSING, "selection")
+        others = config_form(config, (*CHOOSING, *(("cascade",) if strategy.cascades else ())), "selection")
         others |= config_form(config, ENCODER if embeds else TRAINED if strategy.models else (), "selection")
     return {"options": own, **others}
 

@@ -4,13 +4,17 @@ artifacts/  vectors-000012.npy  (1,) for 8,192 sentences: (m, d) float16 rows of
             norms.npy           (n,) float32, norms of the sentence vectors before they were scaled to length 1
             vectors.npy         word vectors, (n, d) float32; in older `embed` runs, sentence vectors, float16
             words.txt           one word per line, the most frequent first, or in the order of the imported file
+artifacts/vectors/ of a `cascade` run
+            first0-000012.npy   as vectors-000012.npy, for its sample, by its first encoder
+            first.npy           (m,) int64, rows of D_C in the sample
+            further*.npy        the same for the best-ranked sentences
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +39,8 @@ IMPORT = "vectors-import"  # the kind of run that imports word vectors
 ALIKE = 0.9
 _OPEN = 64  # files open at a time; each takes a descriptor, and a process may have a thousand
 _VECTORS, _NORMS, _WORDS, _SHARD = "vectors.npy", "norms.npy", "words.txt", "vectors"
+Part = Literal["first", "further"]  # sentences that a `cascade` run embeds: its sample, and the best-ranked ones
+PARTS: tuple[Part, ...] = get_args(Part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +144,24 @@ class Shards:
         return result
 
 
+class Some:
+    """Vectors of some rows of a corpus as an array `(n, d)`; other rows are zeros, as those of empty sentences."""
+
+    def __init__(self, n: int, rows: IntArray, vectors: Rows) -> None:
+        """rows: `(m,)`, rows of the `m` vectors."""
+        self._vectors, self._places = vectors, np.full(n, -1, dtype=np.int64)
+        self._places[rows] = np.arange(len(rows))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, rows: Index, /) -> FloatArray:
+        places = np.atleast_1d(self._places[rows])
+        found = np.array(self._vectors[np.maximum(places, 0)])
+        found[places < 0] = 0
+        return found[0] if isinstance(rows, int) else found  # type: ignore[no-any-return]
+
+
 def shard(vectors: FloatArray, norms: FloatArray) -> npt.NDArray[np.void]:
     """Return the array that a file of sentences holds: one block of vectors, then their norms."""
     record = np.dtype([("vectors", np.float16, vectors.shape), ("norms", np.float32, norms.shape)])
@@ -171,6 +195,12 @@ def read(run: Run) -> tuple[Rows, FloatArray]:
         return Shards(paths, sizes, _vectors_of), norms
 
 
+def _of_files(paths: Sequence[Path]) -> tuple[Rows, FloatArray]:
+    """Return `(vectors, norms)` of files that hold a `shard` each; the vectors are memory-mapped."""
+    norms = [np.load(path, mmap_mode="r")["norms"][0] for path in paths]
+    return Shards(paths, [len(part) for part in norms], _vectors_of), np.concatenate(norms)
+
+
 def _vectors_of(path: Path) -> FloatArray:
     vectors: FloatArray = np.load(path, mmap_mode="c")["vectors"][0]
     return vectors
@@ -181,11 +211,45 @@ def read_joined(runs: Sequence[Run], options: Mapping[str, object]) -> tuple[Row
 
     options: options of the strategy that uses them.
     """
-    halves = [read(run) for run in runs]
+    return _joined([read(run) for run in runs], options)
+
+
+def _joined(halves: Sequence[tuple[Rows, FloatArray]], options: Mapping[str, object]) -> tuple[Rows, FloatArray]:
     if len(halves) == 1:
         return halves[0]
     joined = Joined(halves, raw=options["halves"] == "raw")
     return joined, joined.norms
+
+
+def some(run: Run, part: Part, encoder: int) -> tuple[str, Path]:
+    """Return the prefix and the folder of a `cascade` run's vectors by one of its encoders.
+
+    Exported projects leave out the folder.
+    """
+    return f"{part}{encoder}", run.artifacts / _SHARD
+
+
+def write_rows(run: Run, part: Part, rows: IntArray) -> None:
+    """Write which rows of D_C belong to the vectors of a part."""
+    save_array_atomic(run.artifacts / _SHARD / f"{part}.npy", rows)
+
+
+def read_some(run: Run, n: int, options: Mapping[str, object], *, upto: Part = "further") -> tuple[Rows, FloatArray]:
+    """Return `(vectors, norms)` of a `cascade` run; zeros for sentences that were not embedded.
+
+    n: sentences of D_C. options: options of the strategy that uses them. upto: last part to read. Errors: RunError.
+    """
+    folder = run.artifacts / _SHARD
+    parts = [part for part in PARTS[: PARTS.index(upto) + 1] if part == PARTS[0] or (folder / f"{part}.npy").exists()]
+    with read_back(folder, *(f"{part}.npy" for part in parts)):
+        rows = np.concatenate([np.load(folder / f"{part}.npy") for part in parts])
+        halves = list[tuple[Rows, FloatArray]]()
+        while paths := [path for part in parts for path in sorted(folder.glob(f"{part}{len(halves)}-*.npy"))]:
+            found, own = _of_files(paths)
+            norms = np.zeros(n, dtype=np.float32)
+            norms[rows] = own
+            halves.append((Some(n, rows, found), norms))
+        return _joined(halves, options)
 
 
 def find(store: RunStore, config: Mapping[str, object], corpus: Corpus) -> tuple[Rows, FloatArray] | None:

@@ -25,7 +25,7 @@ from core.runs.result import read
 from core.runs.store import Run
 from core.selection import STRATEGIES
 from core.selection.result import SelectResult
-from core.selection.select import SelectConfig
+from core.selection.select import LARGE, SelectConfig
 from core.selection.strategies.gazetteer import Gazetteer
 from core.similarity.base import capped
 from core.stats import more_labels
@@ -286,6 +286,8 @@ class Stages:
             options |= {"holdout": self.barred, "dev": config.dev if "ner" in STRATEGIES[arm.strategy].models else ""}
         if arm.strategy == Gazetteer.name and config.gazetteer:
             options["train"] = config.gazetteer
+        if len(self.job.corpus(config.domain)) > LARGE:  # lines and replicates share the vectors of all sentences
+            options["cascade"] = False
         options["seed"] = replicate.draw
         budget = f"{self.task.n_tokens}tokens" if arm.plain_name == CONTROL else cell.budget
         if arm.pseudo:  # a small D_C can have fewer sentences than the budget

@@ -31,7 +31,7 @@ LIST = "winnow.json"
 OF_THE_PROCESS = ("lock", "cancel", "rank-error", "launched", "claims", "checkpoints", where.FILE, BROUGHT)
 PICKLES = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth", ".py", ".so")
 _STORED = (".npy", ".parquet", ".safetensors")  # stored uncompressed, because they hardly shrink
-_MODEL = ("artifacts", "model")
+_MODEL, _VECTORS = ("artifacts", "model"), ("artifacts", "vectors")
 _CHUNK = 1 << 20
 Named = tuple[str, Path]  # (name in the zip, path)
 
@@ -123,8 +123,8 @@ def _runs(files: Iterable[Named]) -> set[str]:
 
 
 def _embeds(run: str) -> bool:
-    """Return True if a run's id belongs to a run that only computed sentence vectors."""
-    return run.split("-")[2:3] == ["embed"]
+    """Return True if a run's id belongs to a run that computed sentence vectors."""
+    return run.split("-")[2:3] in (["embed"], ["cascade"])
 
 
 def _still(folder: Path) -> AbstractContextManager[None]:
@@ -148,7 +148,8 @@ def _files(folder: Path, active: tuple[str, ...]) -> tuple[list[Named], list[Nam
             continue
         if rest[:1] == ["chunks"] and (folder / "runs" / run / RESULT).exists():
             continue  # a finished run does not resume from its chunks
-        (again if tuple(rest[:2]) == _MODEL or _embeds(run) else files).append((name, path))
+        left = tuple(rest[:2]) in (_MODEL, _VECTORS) or run.split("-")[2:3] == ["embed"]
+        (again if left else files).append((name, path))
     return files, again
 
 

@@ -107,6 +107,7 @@ class Strategy(ABC):
     needs: roles besides T_C and D_C.
     reads: data that `score` uses: ids only, sentences, embeddings, both, or sentences with predicted entities.
     models: models to train before scoring. If the strategy also uses embeddings, these models compute them, joined.
+    cascades: True if `select --cascade` may embed only part of D_C for this strategy, see `selection.cascade`.
     summary, trust: sentences for the page: what the strategy does, and when to trust it.
     Options: class of the strategy's options. options: their values.
     """
@@ -119,6 +120,7 @@ class Strategy(ABC):
     needs: ClassVar[frozenset[Role]] = frozenset()
     reads: ClassVar[Reads] = "text"
     models: ClassVar[frozenset[Model]] = frozenset()
+    cascades: ClassVar[bool] = False
     summary: ClassVar[str]
     trust: ClassVar[str]
     Options: ClassVar[type[Config]] = Config
@@ -133,6 +135,17 @@ class Strategy(ABC):
     @abstractmethod
     def score(self, batch: Batch) -> FloatArray:
         """Return scores `(len(batch),)`. Each depends only on its own sentence; NaN if it could not be computed."""
+
+    def learns_from(self, ids: IntArray) -> IntArray:
+        """Return the rows of D_C whose vectors `prepare` reads, ascending. ids: those of D_C, `(n,)`."""
+        return np.empty(0, dtype=np.int64)
+
+    def without_vectors(self, ids: IntArray, texts: Sequence[str]) -> FloatArray | None:
+        """Return the part of the scores that needs no vectors, `(n,)`; None if there is none. Called after `prepare`.
+
+        ids, texts: of the sentences, `(n,)`.
+        """
+        return None
 
     def learned(self) -> Arrays:
         """Return the arrays of a prepared strategy that `explain` needs; they are stored beside the scores."""

@@ -1,6 +1,7 @@
 """Explain sentences of a selection, show examples, measure health, compare two, and read one without its corpora."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -10,7 +11,7 @@ from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.corpora.hygiene import FLAGS, counted_once
 from core.encoders import vectors
-from core.errors import CorpusError
+from core.errors import CorpusError, RunError
 from core.explore.result import read_points
 from core.projects.home import kept_per_home, library, store
 from core.results import BoolArray, FloatArray, IntArray, Selection
@@ -71,9 +72,13 @@ def health(
 @kept_per_home(16)
 def _health(run_id: str, rows: bytes, labelled: str | None) -> Health:
     select, about = store().get(run_id), scored(run_id)
-    config = store().get(result(run_id).score_run).manifest.config
+    score = store().get(result(run_id).score_run)
+    config = score.manifest.config
     task = library().find(select.manifest.inputs["task"])
     domain_vectors, task_vectors = (vectors.find(store(), config, corpus) for corpus in (about.domain, task))
+    if about.cascade:
+        with suppress(RunError):  # exported projects leave vectors out
+            domain_vectors = vectors.read_some(score, len(about.domain), config["options"])
     return check_up(
         about,
         np.frombuffer(rows, dtype=np.int64),

@@ -8,7 +8,8 @@ artifacts/ of select  rows.npy    (k,) int64, rows of D_C in rank order
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import floor
 from pathlib import Path
 from typing import Self, TypedDict
 
@@ -36,11 +37,44 @@ _SCORES, _ORDER, _LEARNT, _ROWS = "scores.npy", "order.npy", "model.npz", "rows.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cascade:
+    """What a `cascade` run embedded, and the selections that its scores serve.
+
+    within: number of sentences without a flag that they serve, best first; 0 if the cascade was not used. withheld:
+    flags that withhold a sentence. embedded: number of D_C's sentences with a vector. trial: sentences of the random
+    sample. selected, missed: those of them that the exact scores select, and those of these that the ranking leaves
+    out. bound: lower bound of the share of the exact selection that was embedded. why: reason why it was not used.
+    """
+
+    within: int
+    withheld: Sequence[str]
+    embedded: int = 0
+    trial: int = 0
+    selected: int = 0
+    missed: int = 0
+    bound: float = 0.0
+    why: str = ""
+
+    def in_words(self, n: int) -> str:
+        """Return a sentence for users. n: sentences of D_C."""
+        if not self.within:
+            return f"The cascade was not used, and every sentence was embedded: {self.why}."
+        return (
+            f"Cascade: {self.embedded:,} of {count(n, 'sentence')} ({self.embedded / n:.1%}) were embedded; a quick "
+            "ranking by words and static vectors left out the others. At least "
+            f"{floor(1000 * self.bound) / 10:.1f}% of the exact selection was embedded, with 95% confidence: of "
+            f"{self.selected:,} sentences that the exact scores select from a random sample of {self.trial:,}, the "
+            f"ranking left out {self.missed:,}."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreResult:
-    """Result of a `score` run.
+    """Result of a `score` or a `cascade` run.
 
     unit, prefer: unit of the scores and their better end. scored: number of D_C's sentences. made_by: ids of the runs
     behind the scores, by kind of run (for embeddings kind and role); empty if no models were trained for them.
+    cascade: of a `cascade` run.
     """
 
     strategy: str
@@ -48,6 +82,7 @@ class ScoreResult:
     prefer: Prefer
     scored: int
     made_by: Mapping[str, Sequence[str]]
+    cascade: Cascade | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,13 +164,17 @@ class ScoredRow(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """D_C with scores `(n,)`, the order `(m,)` of its scored rows, flags, and `lengths` `(n,)`: tokens per sentence."""
+    """D_C with scores `(n,)`, the order `(m,)` of its scored rows, flags, and `lengths` `(n,)`: tokens per sentence.
+
+    cascade: what was embedded; None if every sentence was scored.
+    """
 
     domain: Corpus
     scores: Scores
     order: IntArray
     audit: Audit
     lengths: IntArray
+    cascade: Cascade | None = None
 
     @classmethod
     def read(cls, score_run: Run, audit_run: Run, library: Library, select_run: Run | None = None) -> Self:
@@ -160,11 +199,33 @@ class Scored:
             order=order,
             audit=read_audit(audit_run),
             lengths=domain.lengths(),
+            cascade=result.cascade,
         )
 
     def choose(self, budget: Budget, drop: Sequence[str]) -> Selection:
-        """Select within a budget, see `selection.choose`. Takes milliseconds for a million rows."""
-        return choose(self.scores, budget, lengths=self.lengths, mask=self.audit.mask, drop=drop, order=self.order)
+        """Select within a budget, see `selection.choose`. Takes milliseconds for a million rows.
+
+        Errors: also ConfigError for a budget or flags that the scores of a cascade do not serve.
+        """
+        chosen = choose(self.scores, budget, lengths=self.lengths, mask=self.audit.mask, drop=drop, order=self.order)
+        return self._of_cascade(chosen, self.cascade, drop) if self.cascade else chosen
+
+    def _of_cascade(self, chosen: Selection, cascade: Cascade, drop: Sequence[str]) -> Selection:
+        """Check a selection from the scores of a cascade, and count only embedded sentences as not scored."""
+        way_out = "select again, or embed every sentence with --exact"
+        if kept := [flag for flag in cascade.withheld if flag not in drop]:
+            raise ConfigError(
+                f"keep: sentences flagged {kept[0]} have no scores, because a cascade embedded only the most promising "
+                f"sentences without flags; {way_out}."
+            )
+        if len(chosen.rows) > cascade.within:
+            raise ConfigError(
+                f"budget: {chosen.budget} selects {count(len(chosen.rows), 'sentence')}, but a cascade scored only as "
+                f"many as the best {cascade.within:,} need; give a smaller budget, {way_out}."
+            )
+        empty = cascade.embedded - len(self.order)
+        dropped = {reason: n for reason, n in chosen.dropped.items() if reason != "not_scored"}
+        return replace(chosen, dropped=dropped | ({"not_scored": empty} if empty else {}))
 
     def eligible(self, drop: Sequence[str]) -> IntArray:
         """Return the rows that may be selected, in order: scored and not withheld by a flag in `drop`."""

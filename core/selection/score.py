@@ -3,7 +3,7 @@
 Also trains B1 and B2, the models that some strategies need (SOURCES.md, B1 and B2), as child runs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -175,8 +175,13 @@ def scores_of(strategy: Strategy, sources: Mapping[Role, Source], job: Job) -> t
     return np.concatenate([np.load(path) for path in chunks]), chunks
 
 
-def sources_of(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[dict[Role, Source], dict[str, list[str]]]:
-    """Return the strategy's sources by role, and the ids of the runs that trained its models, by kind of run."""
+def sources_of(
+    config: ScoreConfig, strategy: Strategy, job: Job, *, embeds: Collection[Role] = (Role.TASK, Role.DOMAIN)
+) -> tuple[dict[Role, Source], dict[str, list[str]]]:
+    """Return the strategy's sources by role, and the ids of the runs that trained its models, by kind of run.
+
+    embeds: corpora to embed if the strategy reads vectors.
+    """
     task, domain = job.corpus(config.task), job.corpus(config.domain)
     _refuse_swapped(task, domain)
     keep = _learnable(config, job)
@@ -186,10 +191,10 @@ def sources_of(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[dict[
         Role.DOMAIN: Source(corpus=domain),
     }
     if strategy.reads in ("vectors", "both"):
-        for role, source in sources.items():
-            mark = source.corpus.fingerprint
+        for role in embeds:
+            mark = sources[role].corpus.fingerprint
             vectors, norms, runs = embedded(job, mark, config, models, config.options)
-            sources[role] = replace(source, vectors=vectors, norms=norms)
+            sources[role] = replace(sources[role], vectors=vectors, norms=norms)
             made_by |= {f"embed {role}": runs} if models else {}
     if models and strategy.reads == "spans":
         spans, made_by["tag"] = tagged(job, domain.fingerprint, models)

@@ -4,28 +4,34 @@
 Diversity). Both orders are nested: a smaller budget selects the first sentences of a larger budget's selection.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 from pydantic import field_validator
 
+from core import cards
 from core.config import Budget, option
 from core.corpora.corpus import Corpus
 from core.corpora.hygiene import FLAGS
+from core.corpora.library import Library
 from core.encoders import vectors
 from core.errors import ConfigError
 from core.importing.audit import Flagging
 from core.importing.data_checks import red_items
 from core.kind import About, Job, Kind
 from core.models.encoder import EncoderOptions, encoder_options
+from core.paths import home
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Prefer, Selection
+from core.runs.result import read as read_result
+from core.runs.run import Run
+from core.runs.store import RunStore
 from core.selection import STRATEGIES
 from core.selection import result as scores
 from core.selection.choose import check_budget
-from core.selection.result import Scored, SelectResult, withheld_flags
+from core.selection.result import Scored, ScoreResult, SelectResult, withheld_flags
 from core.selection.score import ScoreConfig
 from core.shown import count
 from core.terms import CHOICE
@@ -33,6 +39,7 @@ from core.terms import CHOICE
 PARTS = 3  # stages of a run: test leaks, scores, selection
 POOL = 5  # the re-ordered head of the ranking is this many times the budget
 MOST_MMR = 20_000  # most sentences that mmr takes, because each step compares with the whole pool
+LARGE = 100_000  # sentences; a larger D_C is selected from by a cascade
 _FITTED = 20_000  # rows to which k-means is fitted
 _SUFFIX = {"none": "", "quota": " by quota", "mmr": " by mmr"}
 
@@ -66,12 +73,43 @@ class SelectConfig(SelectOptions, ScoreConfig):
     budget: str = option(
         "10%", "1000 (sentences), 50000tokens, 20% of the domain corpus, or threshold:0.75 in the strategy's unit."
     )
+    cascade: bool | None = option(
+        None,
+        "Embed only the sentences that can be among the best, ranked by words and static vectors: a fraction of the "
+        "time, and at least 99% of the same selection with 95% confidence. Default: above 100,000 sentences, unless "
+        "they are embedded already.",
+    )
+
+    def settled(self) -> Self:
+        """Decide if a large D_C is selected from by a cascade, so that the run's options say it."""
+        settled = super().settled()
+        domain = Library(home()).find(self.domain)
+        if self.cascade is not None or len(domain) <= LARGE or unfit(self):
+            return settled
+        stored = (
+            {**settled.model_dump(), "precision": cards.precision()}
+            if self.precision == "auto"
+            else settled.model_dump()
+        )
+        here = not STRATEGIES[self.strategy].models and vectors.find(RunStore(home()), stored, domain) is not None
+        return settled.model_copy(update={"cascade": not here})
 
     @field_validator("budget")
     @classmethod
     def _budget(cls, budget: str) -> str:
         """Normalise the spelling. Errors: ConfigError, before anything is computed."""
         return str(Budget.parse(budget))
+
+
+def unfit(config: SelectConfig) -> str:
+    """Return the reason why a cascade cannot make this selection, or ""."""
+    if not STRATEGIES[config.strategy].cascades:
+        return f"the strategy {config.strategy} has no use for one"
+    if config.diversity != "none":
+        return "diversity needs the vectors of more sentences than are selected"
+    if Budget.parse(config.budget).unit == "threshold":
+        return "the number of sentences above a threshold is not known before all are scored"
+    return ""
 
 
 def run(config: SelectConfig, job: Job) -> SelectResult:
@@ -87,7 +125,7 @@ def run(config: SelectConfig, job: Job) -> SelectResult:
     shared = config.model_dump(include=set(ScoreConfig.model_fields)) | {"holdout": holdout}
     shared["dev"] = config.dev if trains else ""
     job.context.part(2, PARTS, "scores")
-    score_run = job.child("score", **shared)
+    score_run = _scored(config, job, shared, audit_run, drop)
     job.context.part(3, PARTS, "selection")
     job.context.stage("selecting")
     scored = Scored.read(score_run, audit_run, job.library)
@@ -109,6 +147,20 @@ def run(config: SelectConfig, job: Job) -> SelectResult:
         score_run=score_run.id,
         audit_run=audit_run.id,
     )
+
+
+def _scored(config: SelectConfig, job: Job, shared: Mapping[str, object], audit: Run, drop: Sequence[str]) -> Run:
+    """Return the run with the scores: a `cascade` run if it can serve the budget, else a `score` run."""
+    if config.cascade and (why := unfit(config)):
+        job.context.note(f"The cascade was not used, and every sentence was scored: {why}.")
+    elif config.cascade:
+        run = job.child("cascade", **shared, within=config.budget, audit=audit.id, withheld=drop)
+        cascade = read_result(run, ScoreResult).cascade
+        assert cascade is not None
+        job.context.note(cascade.in_words(len(job.corpus(config.domain))))
+        if cascade.within:
+            return run
+    return job.child("score", **shared)
 
 
 def _seal(config: SelectConfig, job: Job, domain: Corpus, chosen: Selection) -> Corpus:

@@ -76,7 +76,7 @@ def explain_row(
         raise CorpusError(f"row {row}: the domain corpus has rows 0 to {len(scored.domain) - 1:,}; give one of them.")
     task = library.find(select.manifest.inputs["task"])
     evidence = _evidence(select, row, scored, task, library)
-    explanation = explain(scored.scores.name, evidence)
+    explanation = explain(scored.scores.name, evidence, cascade=scored.cascade is not None)
     near = neighbours(evidence)
     texts = task.take([at for at, _ in near])
     rank, of = scored.rank(row), len(scored.order)
@@ -118,14 +118,24 @@ def verdict(row: int, rank: int | None, *, scored: Scored, chosen: Selection, ed
         return f"Selected: number {at[0] + 1:,} of {cut:,}."
     if row in edits.added:
         return "Added to the selection by hand."
+    flags = [flag.replace("_", " ") for flag in drop if scored.audit.mask[row] >> FLAGS.index(flag) & 1]
     if rank is None:
-        return "Not selected: this sentence could not be scored."
+        return _without_score(flags, scored)
     eligible = scored.eligible(drop)
     before = int(np.isin(scored.order[: int(np.flatnonzero(scored.order == row)[0])], eligible).sum())
-    if flags := [flag for flag in drop if scored.audit.mask[row] >> FLAGS.index(flag) & 1]:
+    if flags:
         otherwise = "its score would have been enough" if before < cut else "its score is too low as well"
-        return f"Withheld: flagged {flags[0].replace('_', ' ')}; {otherwise}."
+        return f"Withheld: flagged {flags[0]}; {otherwise}."
     return f"Below the cut: number {before + 1:,} of {len(eligible):,} that may be selected; the budget takes {cut:,}."
+
+
+def _without_score(flags: Sequence[str], scored: Scored) -> str:
+    """Return the reason why a sentence has no score. flags: those that withhold it, in words."""
+    if scored.cascade is None:
+        return "Not selected: this sentence could not be scored."
+    if flags:
+        return f"Withheld: flagged {flags[0]}."
+    return "Not selected: the quick ranking of the cascade left it out, so it was not embedded."
 
 
 def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Library) -> Evidence:
@@ -153,10 +163,13 @@ def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Libr
 
 def _vectors(store: RunStore, score_run: Run, corpus: Corpus, role: Role) -> tuple[Rows, FloatArray] | None:
     """Return the vectors and norms behind the score, from B1 or B2 if they were used; None if they were removed."""
-    names = read_result(score_run, ScoreResult).made_by.get(f"embed {role}")
-    if names is None:
+    result = read_result(score_run, ScoreResult)
+    names = result.made_by.get(f"embed {role}")
+    if names is None and not (result.cascade and role == Role.DOMAIN):
         return vectors.find(store, score_run.manifest.config, corpus)
     try:
+        if names is None:
+            return vectors.read_some(score_run, len(corpus), score_run.manifest.config["options"])
         return vectors.read_joined([store.get(name) for name in names], score_run.manifest.config["options"])
     except RunError:
         return None
@@ -177,10 +190,14 @@ def _labelled(fingerprint: str, library: Library) -> Corpus | None:
         return None
 
 
-def explain(name: str, evidence: Evidence) -> Parts:
-    """Return the parts of a score of strategy `name`. A strategy without parts returns the score as one part."""
+def explain(name: str, evidence: Evidence, *, cascade: bool = False) -> Parts:
+    """Return the parts of a score of strategy `name`. A strategy without parts returns the score as one part.
+
+    cascade: True if sentences without a score were not embedded.
+    """
     if np.isnan(evidence.score):
-        return Parts(parts=(), formula="", notes=("This sentence could not be scored: it is empty.",))
+        why = "This sentence was not embedded." if cascade else "This sentence could not be scored: it is empty."
+        return Parts(parts=(), formula="", notes=(why,))
     strategy = STRATEGIES.get(name, Strategy)
     try:
         return strategy.explain(evidence)

@@ -20,6 +20,7 @@ from core.text.words import tokenize
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+    from sklearn.feature_extraction.text import HashingVectorizer
 
     View = FloatArray | csr_matrix  # one row per sentence: its vector, or its words as tf-idf
     Dealt = tuple[View, IntArray | None]  # rows and their folds; None if the rows are in no fold
@@ -54,6 +55,7 @@ class DomainClassifier(Strategy):
     in_short: ClassVar[str] = "like your text, unlike the rest; the default"
     unit: ClassVar[str] = "standard deviations"
     reads: ClassVar[Reads] = "both"
+    cascades: ClassVar[bool] = True
     summary: ClassVar[str] = (
         "Learns what distinguishes the task corpus from the rest of the domain corpus, by meaning and wording."
     )
@@ -65,13 +67,10 @@ class DomainClassifier(Strategy):
     weights: list[FloatArray]  # per view: (folds, features + 1), intercept last, in standard deviations
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
-        from sklearn.feature_extraction.text import HashingVectorizer
-
-        # Without alternating signs, two words of one bucket add up, as `explain` assumes.
-        self._hash = HashingVectorizer(n_features=_BUCKETS, binary=True, norm=None, alternate_sign=False, **_GRAMS)
+        self._hash = hasher()
         domain = sources[Role.DOMAIN]
         ids = domain.corpus.ids()
-        sampled_rows = np.sort(np.argsort(uniform(ids, self.seed), kind="stable")[: self.options.sample])
+        sampled_rows = self.learns_from(ids)
         report.stage("reading the words of the task corpus and of a sample of the domain corpus")
         task_words = self._hash.transform([sentence.text for sentence in sources[Role.TASK].sentences()])
         rest_texts = [sentence.text for sentence in domain.corpus.take(sampled_rows)]
@@ -81,13 +80,12 @@ class DomainClassifier(Strategy):
                 "classifier: the task corpus and the domain corpus share no word, so words cannot separate them; are "
                 "they in one language?"
             )
-        document_counts = np.asarray((task_words > 0).sum(axis=0) + (rest_words > 0).sum(axis=0)).ravel()
-        self.idf = np.log((1 + task_words.shape[0] + len(sampled_rows)) / (1 + document_counts)) + 1
+        self.idf = inverse_frequency(task_words, rest_words)
         rest_vectors = np.asarray(cast(FloatArray, domain.vectors)[sampled_rows], dtype=np.float32)
         embedded, worded = self._task_folds(sources[Role.TASK])
         views: list[tuple[Dealt, View]] = [
             ((sources[Role.TASK].learnable()[0], embedded), rest_vectors),
-            ((self._weighted(task_words), worded), self._weighted(rest_words)),
+            ((weighted(task_words, self.idf), worded), weighted(rest_words, self.idf)),
         ]
         report.stage("training the classifier")
         self.weights = self._fit_views(views, self._fold(ids[sampled_rows]), report)
@@ -95,13 +93,19 @@ class DomainClassifier(Strategy):
     def score(self, batch: Batch) -> FloatArray:
         assert batch.vectors is not None
         vectors = np.asarray(batch.vectors, dtype=np.float32)
-        words = self._weighted(self._hash.transform([sentence.text for sentence in batch.sentences]))
-        folds = self._fold(batch.ids)
-        views: tuple[View, View] = (vectors, words)
-        scores = [decide(view, weights, folds) for view, weights in zip(views, self.weights, strict=True)]
-        result: FloatArray = np.asarray(sum(scores), dtype=np.float64)
+        wording = self.without_vectors(batch.ids, [sentence.text for sentence in batch.sentences])
+        meaning = decide(vectors, self.weights[0], self._fold(batch.ids))
+        result: FloatArray = np.asarray(meaning + wording, dtype=np.float64)
         result[~vectors.any(axis=1)] = np.nan  # an empty sentence has no score
         return result
+
+    def learns_from(self, ids: IntArray) -> IntArray:
+        """Return the rows of the sample that represents D_C."""
+        return np.sort(np.argsort(uniform(ids, self.seed), kind="stable")[: self.options.sample])
+
+    def without_vectors(self, ids: IntArray, texts: Sequence[str]) -> FloatArray:
+        """Return the log-odds of the wording."""
+        return decide(weighted(self._hash.transform(texts), self.idf), self.weights[1], self._fold(ids))
 
     def learned(self) -> Arrays:
         """Return the weights of meaning and wording, and the words' idf."""
@@ -117,7 +121,7 @@ class DomainClassifier(Strategy):
             raise CorpusError("the domain corpus's vectors were removed.")
         meaning, wording = model["meaning"][fold], model["wording"][fold]
         grams = _grams_of_buckets(evidence.sentence.text, len(wording) - 1)
-        # Scaled to length 1 as in `_weighted`; 1.0 if the sentence has no words.
+        # Scaled to length 1 as in `weighted`; 1.0 if the sentence has no words.
         length = sum(float(model["idf"][bucket]) ** 2 for bucket in grams) ** 0.5 or 1.0
         words = [
             Part(name=f"“{gram}”", value=float(model["idf"][bucket]) * float(wording[bucket]) / length)
@@ -167,16 +171,32 @@ class DomainClassifier(Strategy):
         weights[:, -1] -= scores.mean()
         return weights / max(float(scores.std()), 1e-12)
 
-    def _weighted(self, words: "csr_matrix") -> "csr_matrix":
-        """Return sparse rows of counts `(n, buckets)` as tf-idf rows of length 1."""
-        from scipy.sparse import csr_matrix
-        from sklearn.preprocessing import normalize
-
-        weighted: csr_matrix = normalize(csr_matrix(words.multiply(self.idf)))
-        return weighted
-
     def _fold(self, ids: IntArray) -> IntArray:
         return (ids % np.uint64(self.options.folds)).astype(np.int64)
+
+
+def hasher() -> "HashingVectorizer":
+    """Return the vectoriser of words and word pairs: its `transform` gives 1 per bucket `(n, buckets)`."""
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    # Without alternating signs, two words of one bucket add up, as `explain` assumes.
+    return HashingVectorizer(n_features=_BUCKETS, binary=True, norm=None, alternate_sign=False, **_GRAMS)
+
+
+def inverse_frequency(*parts: "csr_matrix") -> FloatArray:
+    """Return the inverse document frequency of each bucket, `(buckets,)`, over all sentences of `parts`."""
+    counts = np.asarray(sum((part > 0).sum(axis=0) for part in parts)).ravel()
+    result: FloatArray = np.log((1 + sum(part.shape[0] for part in parts)) / (1 + counts)) + 1
+    return result
+
+
+def weighted(words: "csr_matrix", idf: FloatArray) -> "csr_matrix":
+    """Return sparse rows of `hasher` `(n, buckets)` as tf-idf rows of length 1."""
+    from scipy.sparse import csr_matrix
+    from sklearn.preprocessing import normalize
+
+    result: csr_matrix = normalize(csr_matrix(words.multiply(idf)))
+    return result
 
 
 def _words(texts: Iterable[str]) -> set[str]:

@@ -144,6 +144,7 @@ class CosinePretrained(Strategy):
     in_short: ClassVar[str] = "near the mean of yours"
     unit: ClassVar[str] = "cosine"
     reads: ClassVar[Reads] = "vectors"
+    cascades: ClassVar[bool] = True
     summary: ClassVar[str] = (
         "Prefers sentences whose embedding has nearly the same direction as the task corpus's average embedding."
     )
@@ -186,6 +187,12 @@ class CosinePretrained(Strategy):
             result -= self.options.contrast * cosine(vectors, self._against)[:, 0]
         result[~np.asarray(batch.vectors).any(axis=1)] = np.nan  # an empty sentence has no direction
         return result
+
+    def learns_from(self, ids: IntArray) -> IntArray:
+        """Return the rows of D_C from which its mean, its topics or the covariance are estimated."""
+        options = self.options
+        samples = options.whiten or options.query == "contrastive" or (options.query == "k-means" and options.quota)
+        return _sampled(len(ids)) if samples else super().learns_from(ids)
 
     def learned(self) -> Arrays:
         """Return the queries, the whitening and the mean of D_C."""
@@ -258,9 +265,13 @@ class CosinePretrained(Strategy):
 
 
 def _sample(domain: FloatArray) -> FloatArray:
-    """Return up to `_SAMPLE` evenly spaced rows, always the same ones."""
-    rows = np.unique(np.linspace(0, len(domain) - 1, min(len(domain), _SAMPLE)).astype(np.int64))
-    return np.asarray(domain[rows], dtype=np.float32)
+    """Return the vectors of `_sampled` rows."""
+    return np.asarray(domain[_sampled(len(domain))], dtype=np.float32)
+
+
+def _sampled(n: int) -> IntArray:
+    """Return up to `_SAMPLE` evenly spaced rows of `n`, ascending, always the same ones."""
+    return np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64))
 
 
 def _unit(vectors: FloatArray) -> FloatArray:
@@ -284,6 +295,7 @@ class Neighbours(Strategy):
     in_short: ClassVar[str] = "near a few sentences of yours"
     unit: ClassVar[str] = "cosine"
     reads: ClassVar[Reads] = "vectors"
+    cascades: ClassVar[bool] = True
     summary: ClassVar[str] = "Prefers sentences that are close to their nearest few sentences of the task corpus."
     trust: ClassVar[str] = (
         "Trust it when the task corpus covers several topics; odd sentences of the task corpus attract odd neighbours."

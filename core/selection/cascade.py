@@ -1,0 +1,410 @@
+"""`cascade`: score only the sentences of D_C that can be among the best (SOURCES.md, Cascade).
+
+Static vectors and words rank all of D_C, which takes seconds per 100,000 sentences. A random sample is embedded and
+scored exactly. It says how far down this ranking the best sentences lie, and only sentences above are embedded.
+
+Artifacts are those of a `score` run, with NaN for sentences that were not embedded, and the vectors of the others (see
+`encoders.vectors`).
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+
+from core import cards
+from core.config import Budget, option
+from core.corpora.corpus import BLOCK, Corpus
+from core.corpora.hygiene import FLAGS
+from core.encoders import vectors
+from core.encoders.embed import CHUNK as EMBEDDED
+from core.encoders.embed import EmbedWork
+from core.importing.result import read_audit
+from core.kind import Job, Kind
+from core.reporter import Reporter
+from core.results import BoolArray, FloatArray, IntArray, Role
+from core.runs.chunks import About, Opened
+from core.runs.spread import spread
+from core.runs.store import RunStore
+from core.selection import make_strategy
+from core.selection.base import Batch, Reads, Source, Strategy
+from core.selection.choose import ranking
+from core.selection.result import Cascade, ScoreResult, write
+from core.selection.score import CHUNK, ScoreConfig, ScoreWork, explanation_arrays, sources_of
+from core.selection.strategies.classifier import hasher, inverse_frequency, weighted
+from core.shown import count, duration
+from core.stats.draws import uniform
+from core.stats.prevalence import clopper_pearson
+from core.training.on_device import on_device
+from core.training.saved_models import folder
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+    from transformers import PreTrainedTokenizerBase
+
+    from core.models.static import Pieces, StaticVectors
+
+KEPT, CONFIDENCE = 0.99, 0.95  # share of the exact selection to keep, and the confidence in it
+FITTED = 10_000  # sentences of the sample to which the ranking is fitted
+SELECTED = (299, 1_000)  # selected sentences of the other part: the fewest for a bound, and the number to aim for
+_USUAL = 0.05  # the sample is at most this share of D_C, unless fewer than the fewest would be selected
+_MOST = 1 / 3  # largest share of D_C to embed for the sample
+WORTH = 0.6  # if more of D_C than this share had to be embedded, all of it is embedded instead
+_MARGIN = 1.25  # a budget in tokens becomes a number of sentences, times this
+_PENALTY = 1.0  # of the ridge regression
+
+
+class CascadeConfig(ScoreConfig):
+    """Options of a `cascade` run: those of `score`, and the selection that the scores must serve."""
+
+    within: str = option(..., "Largest budget that the scores serve, in sentences, tokens, or as a share.", hidden=True)
+    audit: str = option(..., "Id of the run that flagged the domain corpus.", hidden=True)
+    withheld: tuple[str, ...] = option(..., "Flags that withhold a sentence.", hidden=True)
+
+
+class Cut(NamedTuple):
+    """A cut of a ranking. least: lowest key above it. missed: selected sentences of the sample below it.
+
+    bound: lower confidence bound of the share of selected sentences that lie above it.
+    """
+
+    least: float
+    missed: int
+    bound: float
+
+
+def cut(keys: FloatArray, selected: BoolArray) -> Cut | None:
+    """Return the highest cut that keeps `KEPT` of the selected sentences with confidence `CONFIDENCE`.
+
+    keys: `(n,)`, keys of a random sample, high is good. selected: `(n,)`, sentences that the exact scores select. The
+    number of selected sentences below the cut is binomial, so the bound is that of Clopper and Pearson (1934). None if
+    too few sentences are selected for any bound.
+    """
+    n = int(selected.sum())
+    bounds = [_bound(missed, n) for missed in range(n + 1)]
+    allowed = int(np.searchsorted(-np.array(bounds), -KEPT, side="right")) - 1
+    if allowed < 0:
+        return None
+    falling = np.sort(keys[selected])
+    least = float(falling[allowed])
+    missed = int(np.searchsorted(falling, least))  # equal keys lie above
+    return Cut(least, missed, bounds[missed])
+
+
+def _bound(missed: int, n: int) -> float:
+    """Return the one-sided lower bound of the share of sentences that are not missed."""
+    return clopper_pearson(n - missed, n, 2 * CONFIDENCE - 1)[0] if n else 0.0
+
+
+def trial_size(share: float, n: int) -> int | None:
+    """Return the size of the sample that shows how far down selected sentences lie; None if it would be too large.
+
+    share: share of the `n` sentences that is selected.
+    """
+    fewest, wanted = (ceil(selected / share) for selected in SELECTED)
+    size = min(wanted, max(fewest, ceil(_USUAL * n)))
+    return size if FITTED + size <= _MOST * n else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picked(Source):
+    """Some sentences of a corpus. `batches` counts in `picked`, their rows `(m,)`."""
+
+    picked: IntArray
+
+    def batches(self, reads: Reads, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        stop = len(self.picked) if stop is None else stop
+        ids = self.corpus.ids()
+        for at in range(start, stop, BLOCK):
+            rows = self.picked[at : min(at + BLOCK, stop)]
+            sentences = () if reads == "vectors" else self.corpus.take(rows)
+            vectors = None if self.vectors is None else self.vectors[rows]
+            yield Batch(ids=ids[rows], sentences=sentences, vectors=vectors)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EmbedRows(EmbedWork):
+    """Embed some rows `(m,)` of a corpus. part: their name in reports."""
+
+    rows: IntArray
+    part: str
+
+    @property
+    def stage(self) -> str:
+        return f"embedding {self.part} of {self.corpus.name}"
+
+    def read(self, start: int, stop: int, about: About) -> list[str]:
+        return [sentence.text for sentence in self.corpus.take(self.rows[start:stop])]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ranking:
+    """A linear model of a strategy's scores on what is known of a sentence without a forward pass.
+
+    That is its static vector by each encoder, and the part of its score that needs no vectors. If a strategy has no
+    such part, it is the sentence's words and word pairs, as `classifier` hashes and weights them.
+    statics: per encoder. idf: `(buckets,)`. weights: `(features + 1,)`, the intercept last.
+    """
+
+    strategy: Strategy
+    statics: "Sequence[StaticVectors]"
+    idf: FloatArray
+    weights: FloatArray
+
+    @classmethod
+    def fit(cls, strategy: Strategy, statics: "Sequence[StaticVectors]", rows: "Known", scores: FloatArray) -> Self:
+        """Fit by ridge regression. scores: `(n,)`, exact scores of the rows, high is good; NaN is left out."""
+        from sklearn.linear_model import Ridge
+
+        plain = cls(strategy=strategy, statics=statics, idf=np.ones(0), weights=np.ones(0))
+        if strategy.without_vectors(rows.ids[:1], rows.texts[:1]) is None:
+            plain = replace(plain, idf=inverse_frequency(hasher().transform(rows.texts)))
+        there = np.flatnonzero(~np.isnan(scores))
+        model = Ridge(_PENALTY, solver="lsqr" if len(plain.idf) else "cholesky")
+        model.fit(plain._features(rows)[there], scores[there])
+        return replace(plain, weights=np.append(model.coef_, model.intercept_))
+
+    def keys(self, rows: "Known") -> FloatArray:
+        """Return float32 keys `(n,)` that rank the rows, high is good."""
+        found = np.asarray(self._features(rows) @ self.weights[:-1]) + self.weights[-1]
+        return found.astype(np.float32)
+
+    def _features(self, rows: "Known") -> "FloatArray | csr_matrix":
+        from scipy.sparse import csr_matrix, hstack
+
+        parts: list[FloatArray] = [static(own) for static, own in zip(self.statics, rows.pieces, strict=True)]
+        part = self.strategy.without_vectors(rows.ids, rows.texts)
+        if part is not None:
+            return np.column_stack([*parts, part])
+        words = weighted(hasher().transform(rows.texts), self.idf)
+        return hstack([csr_matrix(np.column_stack(parts)), words], format="csr")
+
+
+class Known(NamedTuple):
+    """Sentences before their embedding: ids and texts `(n,)`, and their pieces by each encoder's tokenizer."""
+
+    ids: IntArray
+    texts: Sequence[str]
+    pieces: "Sequence[Pieces]"
+
+
+@dataclass(kw_only=True)
+class RankWork:
+    """Rank the sentences of a corpus. encoders: names or folders of the encoders."""
+
+    ranking: Ranking
+    corpus: Corpus
+    encoders: Sequence[str]
+    allow_download: bool
+    card: bool = False
+
+    @property
+    def stage(self) -> str:
+        return f"ranking {self.corpus.name} by words and static vectors"
+
+    def read(self, start: int, stop: int, about: About) -> tuple[IntArray, list[str]]:
+        ids = [ids for ids, _ in self.corpus.with_ids(start, stop, text=False)]
+        return np.concatenate(ids), self.corpus.texts(start, stop)
+
+    def open(self, report: Reporter) -> Opened:
+        tokenizers = _tokenizers(self.encoders, self.allow_download)
+
+        def keys(rows: Known, report: Reporter) -> FloatArray:
+            report.check()
+            return self.ranking.keys(rows)
+
+        return Opened(compute=keys, ahead=lambda rows: Known(*rows, _pieces(rows[1], tokenizers)))
+
+    def device(self) -> tuple[str, str]:
+        return "processors", cards.processor()
+
+
+def _tokenizers(encoders: Sequence[str], allow_download: bool) -> "list[PreTrainedTokenizerBase]":
+    from core.models import hub
+
+    return [hub.load_tokenizer(name, allow_download=allow_download) for name in encoders]
+
+
+def _pieces(texts: Sequence[str], tokenizers: "Sequence[PreTrainedTokenizerBase]") -> "list[Pieces]":
+    from core.models.static import Pieces
+
+    return [Pieces.of(texts, tokenizer) for tokenizer in tokenizers]
+
+
+class _Sample(NamedTuple):
+    """Rows of D_C that are embedded first.
+
+    fitted: rows to which the ranking is fitted. trial: rows that show how far down selected sentences lie. rows: both,
+    and the rows that the strategy learns from, ascending.
+    """
+
+    fitted: IntArray
+    trial: IntArray
+    rows: IntArray
+
+
+def _sample(ids: IntArray, free: BoolArray, learnt_from: IntArray, share: float, seed: int) -> _Sample | None:
+    """Draw the sample; None if it would be too large. free: sentences without a flag. share: of them, selected."""
+    size = trial_size(share, int(free.sum()))
+    if size is None:
+        return None
+    # In the order in which `classifier` draws the sentences that it learns from, so that they are embedded once.
+    order = np.argsort(uniform(ids, seed), kind="stable")
+    order = order[free[order]]
+    first = np.concatenate([[True], ids[order][1:] != ids[order][:-1]])  # copies follow each other and count once
+    order = order[first][: FITTED + size]
+    return _Sample(order[:FITTED], order[FITTED:], np.union1d(order, learnt_from))
+
+
+class _Cascade:
+    """The steps of a run. values: `(n,)`, exact scores of D_C so far, NaN for other sentences. chunks: files to delete
+    at the end. encoders: names or folders of the encoders. sources: those of the strategy by role.
+    """
+
+    def __init__(self, config: CascadeConfig, job: Job) -> None:
+        self._config, self._job, self._domain = config, job, job.corpus(config.domain)
+        self._options = config.model_dump(include={"pooling", "max_length", "precision", "allow_download"})
+        self._device = partial(on_device, job, config.precision, alone=False)
+        self.strategy = make_strategy(config.strategy, config.options, config.seed)
+        self.values = np.full(len(self._domain), np.nan)
+        self.chunks = list[Path]()
+
+    def open(self) -> None:
+        """Train the models of the strategy, and embed T_C."""
+        self.sources, self.made_by = sources_of(self._config, self.strategy, self._job, embeds=(Role.TASK,))
+        trained = (*self.made_by.get("pretrain", ()), *self.made_by.get("finetune", ()))
+        store = RunStore(self._job.home)
+        self.encoders = [str(folder(store.get(name))) for name in trained] or [self._config.encoder]
+
+    def embed(self, rows: IntArray, part: vectors.Part, words: str) -> None:
+        """Embed rows of D_C, and add their vectors to the sources. words: name of the rows in reports."""
+        run = self._job.context.run
+        for number, encoder in enumerate(self.encoders):
+            work = EmbedRows(corpus=self._domain, encoder=encoder, options=self._options, rows=rows, part=words)
+            name, where = vectors.some(run, part, number)
+            spread(self._job.context, len(rows), EMBEDDED, work, name, device=self._device, folder=where)
+        vectors.write_rows(run, part, rows)
+        found, norms = vectors.read_some(run, len(self._domain), self._config.options, upto=part)
+        self.sources[Role.DOMAIN] = Source(corpus=self._domain, vectors=found, norms=norms)
+
+    def score(self, rows: IntArray, part: vectors.Part) -> None:
+        """Score rows of D_C that have vectors."""
+        domain = self.sources[Role.DOMAIN]
+        picked = Picked(corpus=domain.corpus, vectors=domain.vectors, norms=domain.norms, picked=rows)
+        work = ScoreWork(strategy=self.strategy, domain=picked, sources=None)
+        chunks, _ = spread(self._job.context, len(rows), CHUNK, work, f"score-{part}", device=nullcontext)
+        self.values[rows] = np.concatenate([np.load(path) for path in chunks])
+        self.chunks += chunks
+
+    def rank(self, fitted: IntArray) -> FloatArray:
+        """Fit the ranking to scored rows, and rank all of D_C. Return its keys `(n,)`, high is good."""
+        from core.models.encoder import Encoder
+        from core.models.static import StaticVectors
+
+        download = self._config.allow_download
+        texts = [sentence.text for sentence in self._domain.take(fitted)]
+        pieces, statics = _pieces(texts, _tokenizers(self.encoders, download)), list[StaticVectors]()
+        with self._device():
+            for name, own in zip(self.encoders, pieces, strict=True):
+                self._job.context.stage(f"distilling static vectors from {name}")
+                statics.append(StaticVectors.distil(Encoder.load(name, **self._options), own, self._job.context))
+        scores = self.values[fitted] * (1 if self.strategy.prefer == "high" else -1)
+        rows = Known(self._domain.ids()[fitted], texts, pieces)
+        work = RankWork(
+            ranking=Ranking.fit(self.strategy, statics, rows, scores),
+            corpus=self._domain,
+            encoders=self.encoders,
+            allow_download=download,
+        )
+        chunks, _ = spread(self._job.context, len(self._domain), CHUNK, work, "rank", device=nullcontext)
+        self.chunks += chunks
+        return np.concatenate([np.load(path) for path in chunks])
+
+    def selected(self, trial: IntArray, budget: Budget, share: float) -> BoolArray:
+        """Return a mask over `trial`, rows of a random sample: sentences that the exact scores select."""
+        best = ranking(self.values[trial], self.strategy.prefer)
+        n = round(share * len(trial))
+        if budget.unit == "tokens":
+            lengths = self._domain.lengths()[trial]
+            tokens = share * int(lengths.sum(dtype=np.int64))
+            n = ceil(_MARGIN * int(np.searchsorted(np.cumsum(lengths[best], dtype=np.int64), tokens, side="right")))
+        mask = np.zeros(len(trial), dtype=bool)
+        mask[best[:n]] = True
+        return mask
+
+
+def run(config: CascadeConfig, job: Job) -> ScoreResult:
+    """Score the sentences of D_C that can be selected. Without a bound, nothing is scored, and the result says why."""
+    work, domain, budget = _Cascade(config, job), job.corpus(config.domain), Budget.parse(config.within)
+    n, ids, strategy = len(domain), domain.ids(), work.strategy
+    result = ScoreResult(strategy=strategy.name, unit=strategy.unit, prefer=strategy.prefer, scored=n, made_by={})
+    bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in config.withheld))
+    free = (read_audit(RunStore(job.home).get(config.audit)).mask & bits) == 0
+    share = _share(budget, domain.lengths(), free)
+
+    def refused(why: str) -> ScoreResult:
+        return replace(result, cascade=Cascade(within=0, withheld=config.withheld, why=why))
+
+    sample = _sample(ids, free, strategy.learns_from(ids), share, config.seed)
+    if sample is None:
+        return refused(f"{count(round(share * int(free.sum())), 'sentence')} of {n:,} would need too large a sample")
+    work.open()
+    begin = time.perf_counter()
+    work.embed(sample.rows, "first", "a sample")
+    embedding = time.perf_counter() - begin
+    job.context.stage(f"preparing {strategy.name}")
+    strategy.prepare(work.sources, job.context)
+    work.score(sample.rows, "first")
+    begin = time.perf_counter()
+    keys = work.rank(sample.fitted)
+    ranking_ = time.perf_counter() - begin
+
+    selected = work.selected(sample.trial, budget, share)
+    found = cut(keys[sample.trial], selected)
+    if found is None:
+        return refused(f"{count(int(selected.sum()), 'selected sentence')} of the sample are too few for a bound")
+    further = np.setdiff1d(np.flatnonzero(free & (keys >= found.least)), sample.rows)
+    embedded = len(sample.rows) + len(further)
+    if embedded > WORTH * n:
+        return refused(f"{embedded / n:.0%} of the sentences would have to be embedded to keep the best ones")
+    if len(further):
+        work.embed(further, "further", "the best-ranked sentences")
+        work.score(further, "further")
+    learnt = explanation_arrays(strategy, work.sources[Role.TASK].learnable_rows())
+    write(job.context.run, work.values, ranking(work.values, strategy.prefer), learnt)
+    for path in work.chunks:
+        path.unlink()
+    saved = embedding / len(sample.rows) * (n - embedded) - ranking_
+    if saved > 0:  # a resumed run has its sample already
+        job.context.note(f"The cascade saved about {duration(saved)} of embedding.", passing=True)
+    reach = Cascade(
+        within=round((selected.mean() if budget.unit == "tokens" else share) * int(free.sum())),
+        withheld=config.withheld,
+        embedded=embedded,
+        trial=len(sample.trial),
+        selected=int(selected.sum()),
+        missed=found.missed,
+        bound=found.bound,
+    )
+    return replace(result, made_by=work.made_by, cascade=reach)
+
+
+def _share(budget: Budget, lengths: IntArray, free: BoolArray) -> float:
+    """Return the share of the sentences without a flag that a budget selects; for one in tokens, the share of tokens.
+
+    lengths, free: `(n,)`, tokens per sentence of D_C, and sentences without a flag.
+    """
+    n = int(free.sum())
+    if budget.unit == "tokens":
+        return min(budget.value / max(int(lengths[free].sum(dtype=np.int64)), 1), 1.0)
+    wanted = budget.value if budget.unit == "sentences" else max(round(budget.value * len(lengths)), 1)
+    return min(wanted / max(n, 1), 1.0)
+
+
+KIND = Kind("cascade", CascadeConfig, run, ScoreResult, command=None)
