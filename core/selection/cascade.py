@@ -288,6 +288,7 @@ class _Cascade:
         for number, encoder in enumerate(self.encoders):
             work = EmbedRows(corpus=self._domain, encoder=encoder, options=self._options, rows=rows, part=words)
             name, where = vectors.some(run, part, number)
+            where.mkdir(exist_ok=True)
             spread(self._job.context, len(rows), EMBEDDED, work, name, device=self._device, folder=where)
         vectors.write_rows(run, part, rows)
         found, norms = vectors.read_some(run, len(self._domain), self._config.options, upto=part)
