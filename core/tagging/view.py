@@ -209,7 +209,7 @@ def halved(run_id: str) -> tuple[str, dict[str, object]] | None:
     if run.manifest.kind == kind:
         return kind, options | {"accumulation": parts}
     parent = begun[-1].manifest.parent
-    if parent and store().get(parent).manifest.kind == "score":  # a strategy trains this model (B1, B2) to score with
+    if parent and store().get(parent).manifest.kind in ("score", "cascade"):  # strategies train B1 or B2
         learnt = [name for name in options["arms"] if name in STRATEGIES and STRATEGIES[name].models]
         own = {name: {**options["strategies"].get(name, {}), "accumulation": parts} for name in learnt}
         return run.manifest.kind, options | {"strategies": options["strategies"] | own}

@@ -69,7 +69,19 @@ def test_the_table_counts_kills_separately() -> None:
 
 def test_every_kind_can_be_tortured() -> None:
     """Kinds that other runs start are listed here; all others occur in `smallest_options` and `kinds`."""
-    children = {"audit", "calibrate", "embed", "finetune", "pretrain", "score", "select", "skl", "tag", "vectors"}
+    children = {
+        "audit",
+        "calibrate",
+        "cascade",
+        "embed",
+        "finetune",
+        "pretrain",
+        "score",
+        "select",
+        "skl",
+        "tag",
+        "vectors",
+    }
     named = {name for name in KINDS if f'"{name}":' in Path(smallest_options.__file__).read_text()}
     assert named | children == set(KINDS)
 

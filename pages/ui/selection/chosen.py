@@ -166,6 +166,9 @@ def _distribution(choice_id: str, chosen: Selection) -> None:
     )
     st.vega_lite_chart(spec=figure, key="selection.scores", alt=name)
     st.caption(span_words(chosen.scores, scores.unit, scores.prefer))
+    scored = selections.scored(choice_id)
+    if scored.cascade:
+        st.caption(plain(f"{scored.cascade.in_words(len(scored.domain))} The chart shows only embedded sentences."))
 
 
 def _withheld(chosen: Selection) -> None:

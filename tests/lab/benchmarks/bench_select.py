@@ -54,6 +54,7 @@ def command(home: Path, scratch: Path, data: Path, strategy: str, output: Path) 
         strategy,
         "--budget",
         "10%",
+        "--exact",
         "--output",
         str(output),
         "--json",

@@ -1,0 +1,158 @@
+"""A cascade against the exact selection: time, memory, overlap, and hidden sentences found, in one run.
+
+D_C: N sentences of all unlabelled corpora, with a CrossNER domain's test sentences hidden among them. If the corpora
+hold fewer, sentences are repeated with a third of their words replaced. T_C: train and dev sentences of the domain,
+whole and cut to some sizes. Both selections start from imported corpora, each in its own home, one after the other.
+
+`--draws` repeats the cascade with other seeds, against the exact scores of each seed. It takes the vectors from one
+embedding of D_C, and counts how often at least 99% of the exact selection was kept.
+
+    python -m tests.lab.benchmarks.bench_cascade [--rows 300000] [--sizes 0 100 30] [--draws 20] [--budget 2%]
+"""
+
+import argparse
+import gzip
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from itertools import cycle, islice
+from pathlib import Path
+
+import numpy as np
+
+from core import cards
+from core.encoders import vectors
+from core.project_list import shared_home
+from core.projects import runs
+from core.results import IntArray, Role
+from core.runs.result import read
+from core.selection import cascade
+from core.selection import view as selections
+from core.selection.base import Source
+from core.selection.result import ScoreResult, SelectResult
+from tests.homes import project_in
+from tests.lab.benchmarks.bench_select import run
+from tests.lab.benchmarks.data import DATA, sentences
+
+DOMAINS = ("crossner-ai", "crossner-music", "crossner-literature")
+EDITED = 1 / 3  # share of the words of a repeated sentence that are replaced
+HEAD = "| T_C | exact | cascade | ratio | embedded | bound | overlap | hidden, exact | hidden, cascade | peak |"
+
+
+def unlabelled(data: Path) -> list[str]:
+    found = list[str]()
+    for path in sorted((data / "unlabeled").glob("*.txt.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            found += file.read().splitlines()
+    random.Random(0).shuffle(found)
+    return found
+
+
+def repeated(texts: list[str], n: int) -> list[str]:
+    """Return `n` sentences: the texts, then edited ones."""
+    rng, words = random.Random(1), [word for text in texts[:20_000] for word in text.split()]
+    edited = (
+        " ".join(rng.choice(words) if rng.random() < EDITED else word for word in text.split()) for text in cycle(texts)
+    )
+    return [*texts[:n], *islice(edited, max(n - len(texts), 0))]
+
+
+def build(data: Path, domain: str, texts: list[str], out: Path) -> set[str]:
+    """Write domain.txt; return the hidden sentences."""
+    gold = list(dict.fromkeys(sentences(data / domain / "test.conll")))
+    pool = [*gold, *texts]
+    random.Random(2).shuffle(pool)
+    (out / "domain.txt").write_text("\n".join(pool) + "\n", encoding="utf-8")
+    return set(gold)
+
+
+def selected(home: Path, args: argparse.Namespace, task: Path, way: str) -> tuple[Path, float, float]:
+    """Select with a command. Return the selection, seconds and peak MiB; the corpora are imported before."""
+    words = [sys.executable, "-m", "core", "--home", str(home)]
+    for path, name in ((task, "task"), (task.parent / "domain.txt", "domain")):
+        run([*words, "corpus", "add", str(path), "--name", name, "--json"])
+    out = home / f"{way}.jsonl"
+    given = ["--task", "task", "--domain", "domain", "--strategy", args.strategy, "--budget", args.budget]
+    result, seconds, peak = run([*words, "select", *given, f"--{way}", "--output", str(out), "--json"])
+    assert result["selected"]
+    return out, seconds, peak
+
+
+def compared(args: argparse.Namespace, scratch: Path, gold: set[str], task: Path) -> str:
+    """Return a line of the table."""
+    texts, seconds, peaks = dict[str, list[str]](), dict[str, float](), dict[str, float]()
+    for way in ("exact", "cascade"):
+        home = scratch / f"{task.stem}-{way}"
+        out, seconds[way], peaks[way] = selected(home, args, task, way)
+        texts[way] = [json.loads(line)["text"] for line in out.open(encoding="utf-8")]
+    os.environ["WINNOW_HOME"] = str(shared_home(project_in(home)))
+    found = read(runs.get(read(runs.listed("select")[0], SelectResult).score_run), ScoreResult).cascade
+    overlap = len(set(texts["exact"]) & set(texts["cascade"])) / len(texts["exact"])
+    hidden = {way: len(gold & set(chosen)) / min(len(gold), len(chosen)) for way, chosen in texts.items()}
+    share = f"{found.embedded / args.rows:.1%} | {found.bound:.4f}" if found else "all | -"
+    return (
+        f"| {task.stem} | {seconds['exact']:.0f} s | {seconds['cascade']:.0f} s "
+        f"| {seconds['exact'] / seconds['cascade']:.1f} | {share} | {overlap:.4f} "
+        f"| {hidden['exact']:.3f} | {hidden['cascade']:.3f} | {max(peaks.values()):,.0f} MiB |"
+    )
+
+
+def draws(args: argparse.Namespace, home: Path) -> None:
+    """Print the share of the exact selection that cascades of several seeds keep."""
+    os.environ["WINNOW_HOME"] = str(shared_home(project_in(home)))
+    options = {"task": "task", "domain": "domain", "strategy": args.strategy, "budget": args.budget}
+    runs.execute("select", {**options, "cascade": False})
+    mark = runs.listed("select")[0].manifest.inputs["domain"]
+    whole, norms = vectors.read(next(each for each in runs.listed("embed") if each.manifest.inputs["corpus"] == mark))
+
+    def stored(work: cascade._Cascade, rows: IntArray, part: str, words: str) -> None:
+        work.sources[Role.DOMAIN] = Source(corpus=work._domain, vectors=whole, norms=norms)
+
+    cascade._Cascade.embed = stored  # type: ignore[method-assign, assignment]
+    kept = list[float]()
+    for seed in range(args.draws):
+        begin = time.perf_counter()
+        rows = [
+            selections.chosen(runs.execute("select", {**options, "seed": seed, "cascade": on}).id).rows
+            for on in (False, True)
+        ]
+        kept.append(len(np.intersect1d(*rows)) / len(rows[0]))
+        print(f"seed {seed}: {kept[-1]:.4f} kept ({time.perf_counter() - begin:.0f} s)", flush=True)
+    good = sum(share >= cascade.KEPT for share in kept)
+    print(f"\nAt least {cascade.KEPT:.0%} kept in {good} of {len(kept)} draws; mean {np.mean(kept):.4f}.")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=300_000)
+    parser.add_argument("--domains", nargs="+", default=DOMAINS)
+    parser.add_argument("--sizes", nargs="+", type=int, default=[0, 100, 30], help="sentences of T_C; 0: all")
+    parser.add_argument("--strategy", default="classifier")
+    parser.add_argument("--budget", default="2%")
+    parser.add_argument("--draws", type=int, default=0)
+    parser.add_argument("--data", type=Path, default=DATA)
+    args = parser.parse_args()
+    texts = repeated(unlabelled(args.data), args.rows)
+    print(
+        f"{cards.processor()}, {os.cpu_count()} cores, {len(texts):,} sentences\n{HEAD}\n|---|{'---:|' * 9}", flush=True
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        for domain in args.domains:
+            scratch = Path(folder) / domain
+            scratch.mkdir()
+            gold = build(args.data, domain, texts, scratch)
+            own = [text for split in ("train", "dev") for text in sentences(args.data / domain / f"{split}.conll")]
+            random.Random(3).shuffle(own)
+            for size in args.sizes:
+                task = scratch / f"{domain}-{size or 'all'}.txt"
+                task.write_text("\n".join(own[: size or None]) + "\n", encoding="utf-8")
+                print(compared(args, scratch, gold, task), flush=True)
+        if args.draws:
+            draws(args, scratch / f"{task.stem}-exact")
+
+
+if __name__ == "__main__":
+    main()
