@@ -159,7 +159,7 @@ class Some:
         places = np.atleast_1d(self._places[rows])
         found = np.array(self._vectors[np.maximum(places, 0)])
         found[places < 0] = 0
-        return found[0] if isinstance(rows, int) else found  # type: ignore[no-any-return]
+        return found[0] if isinstance(rows, int) else found
 
 
 def shard(vectors: FloatArray, norms: FloatArray) -> npt.NDArray[np.void]:

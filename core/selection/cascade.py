@@ -172,7 +172,7 @@ class Ranking:
 
     def keys(self, rows: "Known") -> FloatArray:
         """Return float32 keys `(n,)` that rank the rows, high is good."""
-        found = np.asarray(self._features(rows) @ self.weights[:-1]) + self.weights[-1]
+        found: FloatArray = np.asarray(self._features(rows) @ self.weights[:-1]) + self.weights[-1]
         return found.astype(np.float32)
 
     def _features(self, rows: "Known") -> "FloatArray | csr_matrix":
@@ -183,7 +183,8 @@ class Ranking:
         if part is not None:
             return np.column_stack([*parts, part])
         words = weighted(hasher().transform(rows.texts), self.idf)
-        return hstack([csr_matrix(np.column_stack(parts)), words], format="csr")
+        both: csr_matrix = hstack([csr_matrix(np.column_stack(parts)), words], format="csr")
+        return both
 
 
 class Known(NamedTuple):
@@ -219,7 +220,7 @@ class RankWork:
             report.check()
             return self.ranking.keys(rows)
 
-        return Opened(compute=keys, ahead=lambda rows: Known(*rows, _pieces(rows[1], tokenizers)))
+        return Opened(compute=keys, ahead=lambda rows: Known(rows[0], rows[1], _pieces(rows[1], tokenizers)))
 
     def device(self) -> tuple[str, str]:
         return "processors", cards.processor()

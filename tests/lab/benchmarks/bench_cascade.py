@@ -119,7 +119,7 @@ def draws(args: argparse.Namespace, home: Path) -> None:
             selections.chosen(runs.execute("select", {**options, "seed": seed, "cascade": on}).id).rows
             for on in (False, True)
         ]
-        kept.append(len(np.intersect1d(*rows)) / len(rows[0]))
+        kept.append(len(np.intersect1d(rows[0], rows[1])) / len(rows[0]))
         print(f"seed {seed}: {kept[-1]:.4f} kept ({time.perf_counter() - begin:.0f} s)", flush=True)
     good = sum(share >= cascade.KEPT for share in kept)
     print(f"\nAt least {cascade.KEPT:.0%} kept in {good} of {len(kept)} draws; mean {np.mean(kept):.4f}.")
