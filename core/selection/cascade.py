@@ -304,20 +304,23 @@ class _Cascade:
         self.values[rows] = np.concatenate([np.load(path) for path in chunks])
         self.chunks += chunks
 
-    def rank(self, fitted: IntArray) -> FloatArray:
+    def rank(self, sample: _Sample) -> FloatArray:
         """Fit the ranking to scored rows, and rank all of D_C. Return its keys `(n,)`, high is good."""
         from core.models.encoder import Encoder
         from core.models.static import StaticVectors
 
         download = self._config.allow_download
-        texts = [sentence.text for sentence in self._domain.take(fitted)]
-        pieces, statics = _pieces(texts, _tokenizers(self.encoders, download)), list[StaticVectors]()
+        tokenizers = _tokenizers(self.encoders, download)
+        # A piece that does not occur in the sample gets no vector, so all of the sample counts.
+        whole = _pieces([sentence.text for sentence in self._domain.take(sample.rows)], tokenizers)
+        statics = list[StaticVectors]()
         with self._device():
-            for name, own in zip(self.encoders, pieces, strict=True):
+            for name, own in zip(self.encoders, whole, strict=True):
                 self._job.context.stage(f"distilling static vectors from {name}")
                 statics.append(StaticVectors.distil(Encoder.load(name, **self._options), own, self._job.context))
-        scores = self.values[fitted] * (1 if self.strategy.prefer == "high" else -1)
-        rows = Known(self._domain.ids()[fitted], texts, pieces)
+        texts = [sentence.text for sentence in self._domain.take(sample.fitted)]
+        rows = Known(self._domain.ids()[sample.fitted], texts, _pieces(texts, tokenizers))
+        scores = self.values[sample.fitted] * (1 if self.strategy.prefer == "high" else -1)
         work = RankWork(
             ranking=Ranking.fit(self.strategy, statics, rows, scores),
             corpus=self._domain,
@@ -364,7 +367,7 @@ def run(config: CascadeConfig, job: Job) -> ScoreResult:
     strategy.prepare(work.sources, job.context)
     work.score(sample.rows, "first")
     begin = time.perf_counter()
-    keys = work.rank(sample.fitted)
+    keys = work.rank(sample)
     ranking_ = time.perf_counter() - begin
 
     selected = work.selected(sample.trial, budget, share)

@@ -129,7 +129,7 @@ SHOWN: dict[str, dict[str, Any]] = {  # unusual options of each kind whose comma
     "rebuild": {"train": "a", "difficulty": "20261124-120000-difficulty-0000", "method": "random2low", "rate": 0.3},
     "review": {"corpus": "a", "dev": "b", "against": "c", "type_map": ("GPE=LOC",)},
     "robustness": {"test": "a", "train": "b", "kind": "typos"},
-    "select": {"task": "a", "domain": "b", "strategy": "knn", "options": {"neighbours": 5}, "keep": ("too_long",)},
+    "select": {"task": "a", "domain": "b", "strategy": "knn", "options": {"neighbours": 5}, "cascade": False},
     "similarity": {"target": ("a",), "source": ("b", "c"), "measure": ("tvc", "ppl"), "seed": 3},
     "skl": {"primary": "a", "assisting": "b", "type_map": ("GPE=LOC", "ORG=")},
     "split": {"corpus": "a", "by": "document"},

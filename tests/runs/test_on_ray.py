@@ -10,18 +10,24 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 
 from core import cards
 from core.encoders.embed import EmbedWork
 from core.errors import Cancelled, ModelError
+from core.models.encoder import Encoder
+from core.models.static import Pieces, StaticVectors
 from core.projects.machine import checked_cluster
+from core.reporter import Silent
 from core.runs import ray_engine
 from core.runs.lock import Lock
 from core.runs.on_ray import Actor
 from core.runs.store import Run
 from core.runs.versions import versions
+from core.selection import make_strategy
+from core.selection.cascade import EmbedRows, Known, Ranking, RankWork
 from tests.clusters import token, two_nodes
 from tests.conftest import ROOT, Seal
 from tests.runs.works import Squares, made, new_run
@@ -217,3 +223,17 @@ def test_vectors_of_two_workers_equal_those_of_one_process(home: Path, cluster: 
     work = EmbedWork(corpus=corpus, encoder="tiny", options={"precision": "fp32"})
     expected = made(new_run(home, "local"), "local", work, N, 10)
     assert made(new_run(home, "two"), cluster, work, N, 10) == expected
+
+
+def test_a_cascade_ranks_and_embeds_the_same_bytes_on_two_workers(home: Path, cluster: str, seal: Seal) -> None:
+    corpus = seal([f"sentence {i} of {'many ' * (i % 7)}words" for i in range(N)])
+    encoder, rows, texts = Encoder.load("tiny", precision="fp32"), np.arange(1, N, 2), corpus.texts(0, N)
+    pieces = Pieces.of(texts, encoder.tokenizer)
+    statics = [StaticVectors.distil(encoder, pieces, Silent())]
+    known = Known(corpus.ids(), texts, [pieces])
+    ranking = Ranking.fit(make_strategy("knn", {}, 0), statics, known, np.linspace(0, 1, N))
+    rank = RankWork(ranking=ranking, corpus=corpus, encoders=["tiny"], allow_download=False)
+    embed = EmbedRows(corpus=corpus, encoder="tiny", options={"precision": "fp32"}, rows=rows, part="a sample")
+    for work, n in ((rank, N), (embed, len(rows))):
+        expected = made(new_run(home, f"local {n}"), "local", work, n, 5)
+        assert made(new_run(home, f"two {n}"), cluster, work, n, 5) == expected

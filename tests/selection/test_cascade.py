@@ -2,6 +2,8 @@
 
 import random
 import re
+import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from core.errors import ConfigError
 from core.models.encoder import Encoder
 from core.models.static import DIMENSION, Pieces, StaticVectors
 from core.projects import runs
+from core.projects import view as projects
 from core.projects.home import store
 from core.reporter import Silent
 from core.runs.chunks import Chunks
@@ -193,6 +196,18 @@ def test_pages_explain_sentences_that_were_not_embedded(quick: Run) -> None:
     assert len(best.neighbours) == 5
     assert insights.health(quick.id).variety is not None
     assert "--cascade" in selections.command(quick.id, "out.txt", "txt")
+
+
+def test_exported_projects_leave_out_the_vectors(quick: Run, tmp_path: Path) -> None:
+    file = tmp_path / "one.zip"
+    assert projects.export(projects.current(), file).left_vectors == 2
+    names = zipfile.ZipFile(file).namelist()
+    assert any(name.endswith(f"{scoring(quick).id}/artifacts/scores.npy") for name in names)
+    assert not any("/vectors/" in name for name in names)
+    shutil.rmtree(scoring(quick).artifacts / "vectors")
+    best = int(np.nanargmax(values(quick)))
+    assert not insights.why(quick.id, best).neighbours
+    assert insights.health(quick.id).variety is None
 
 
 def test_a_killed_cascade_resumes_with_the_same_bytes(quick: Run, monkeypatch: pytest.MonkeyPatch) -> None:
