@@ -33,6 +33,7 @@ from core.text.words import Tokens
 if TYPE_CHECKING:
     from core.models.word_features import Vectors
 
+CASCADE = "cascade"  # the kind of run that embeds some sentences of a corpus
 IMPORT = "vectors-import"  # the kind of run that imports word vectors
 # Mean cosine above which word vectors hardly differ. Skip-gram on Wikipedia: 0.99 from 30,000 tokens, 0.90 from
 # 100,000, 0.78 from 300,000, 0.71 from 555,000 (tests/lab/benchmarks/RESULTS.md).
@@ -250,6 +251,11 @@ def read_some(run: Run, n: int, options: Mapping[str, object], *, upto: Part = "
             norms[rows] = own
             halves.append((Some(n, rows, found), norms))
         return _joined(halves, options)
+
+
+def read_any(run: Run, n: int, options: Mapping[str, object]) -> tuple[Rows, FloatArray]:
+    """Return `(vectors, norms)` of an `embed` or a `cascade` run. n, options: see `read_some`. Errors: RunError."""
+    return read_some(run, n, options) if run.manifest.kind == CASCADE else read(run)
 
 
 def find(store: RunStore, config: Mapping[str, object], corpus: Corpus) -> tuple[Rows, FloatArray] | None:

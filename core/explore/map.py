@@ -23,6 +23,7 @@ from core.results import BoolArray, FloatArray, IntArray, Rows
 from core.runs.chunks import chunked
 from core.runs.result import read
 from core.runs.store import Run, RunStore, run_key
+from core.selection import STRATEGIES
 from core.selection import result as scores
 from core.selection.result import SelectResult
 from core.shown import count
@@ -143,29 +144,37 @@ def _find_twin(job: Job, layout_key: str) -> Run | None:
 
 def _pile(config: MapConfig, job: Job) -> tuple[Pile, dict[str, str]]:
     """Embed both corpora and sample the points. Return them and the `embed` run ids by role. Errors: ConfigError."""
-    select = RunStore(job.home).get(config.selection)
+    store = RunStore(job.home)
+    select = store.get(config.selection)
     if select.manifest.kind != "select":
         raise ConfigError(f"selection: {select.id} is a run of {select.manifest.kind}; give a finished select run.")
     result, inputs = read(select, SelectResult), select.manifest.inputs
     task, domain = job.corpus(inputs["task"]), job.corpus(inputs["domain"])
     options = {name: select.manifest.config[name] for name in EncoderOptions.model_fields}
+    score = store.get(result.score_run)
     runs = {}
     for number, (role, corpus) in enumerate((("task", task), ("domain", domain)), 1):
         job.context.part(number, PARTS, f"the vectors of {corpus.name}")
-        runs[role] = job.child("embed", corpus=corpus.fingerprint, **options)
+        some = role == "domain" and score.manifest.kind == vectors.CASCADE and not STRATEGIES[result.strategy].models
+        runs[role] = score if some else job.child("embed", corpus=corpus.fingerprint, **options)
+    of_domain, norms = vectors.read_any(runs["domain"], len(domain), score.manifest.config["options"])
+    shown = np.arange(len(domain))
+    if runs["domain"] is score:
+        shown = np.flatnonzero(norms)
+        job.context.note(f"The map shows the {len(shown):,} sentences of {domain.name} that the cascade embedded.")
     chosen = np.zeros(len(domain), dtype=bool)
     chosen[scores.read_rows(select)] = True
-    kinds = np.concatenate([np.zeros(len(task), dtype=np.int64), 2 - chosen])
-    everything = np.concatenate([np.arange(len(task)), np.arange(len(domain))])
+    kinds = np.concatenate([np.zeros(len(task), dtype=np.int64), 2 - chosen[shown]])
+    everything = np.concatenate([np.arange(len(task)), shown])
     taken = stratified(kinds, config.limit, config.seed)
     if len(taken) < len(kinds):
         job.context.note(f"{len(taken):,} of {len(kinds):,} sentences are on the map, equal shares of each class.")
     pile = Pile(
         task=task,
         domain=domain,
-        vectors=(vectors.read(runs["task"])[0], vectors.read(runs["domain"])[0]),
+        vectors=(vectors.read(runs["task"])[0], of_domain),
         chosen=chosen,
-        scores=scores.read_values(RunStore(job.home).get(result.score_run)),
+        scores=scores.read_values(score),
         rows=everything[taken],
         n_task=int(np.searchsorted(taken, len(task))),
     )

@@ -328,7 +328,8 @@ def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[MapRow, MapR
         return []
     sample = selected[stratified(np.zeros(len(selected), dtype=np.int64), n, mapped.seed)]
     try:
-        vectors, _ = vectors_of.read(store().get(mapped.embedded["domain"]))
+        run = store().get(mapped.embedded["domain"])
+        vectors, _ = vectors_of.read_any(run, len(mapped.domain), run.manifest.config.get("options", {}))
     except RunError as error:
         raise RunError(
             f"sentence vectors of {short(mapped.domain.name)}: are not in this project, because exported projects and "

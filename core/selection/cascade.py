@@ -412,4 +412,4 @@ def _share(budget: Budget, lengths: IntArray, free: BoolArray) -> float:
     return min(wanted / max(n, 1), 1.0)
 
 
-KIND = Kind("cascade", CascadeConfig, run, ScoreResult, command=None)
+KIND = Kind(vectors.CASCADE, CascadeConfig, run, ScoreResult, command=None)

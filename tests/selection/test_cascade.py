@@ -13,6 +13,7 @@ from scipy.stats import binom
 
 from core.encoders.vectors import Some
 from core.errors import ConfigError
+from core.explore import view as maps
 from core.models.encoder import Encoder
 from core.models.static import DIMENSION, Pieces, StaticVectors
 from core.projects import runs
@@ -196,6 +197,17 @@ def test_pages_explain_sentences_that_were_not_embedded(quick: Run) -> None:
     assert len(best.neighbours) == 5
     assert insights.health(quick.id).variety is not None
     assert "--cascade" in selections.command(quick.id, "out.txt", "txt")
+
+
+def test_a_map_shows_what_the_cascade_embedded(quick: Run) -> None:
+    run = executed("map", maps.options(quick.id, sample=60, clusters=2, limit=400))
+    mapped, scored = maps.get(run.id), values(quick)
+    assert runs.listed("embed")[0].manifest.inputs["corpus"] == quick.manifest.inputs["task"]
+    assert len(runs.listed("embed")) == 1
+    assert not np.isnan(scored[mapped.rows[mapped.n_task :]]).any()
+    assert any(note.startswith("The map shows the") for note in run.state().notes)
+    kinds = maps.classes(run.id)
+    assert len(maps.pairs(run.id, kinds, 5)) == 5
 
 
 def test_exported_projects_leave_out_the_vectors(quick: Run, tmp_path: Path) -> None:
