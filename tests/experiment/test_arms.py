@@ -18,7 +18,7 @@ from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.encoders.embed import EmbedConfig
 from core.errors import ConfigError
-from core.experiment import arms, leaderboard, results, tables
+from core.experiment import arms, leaderboard, results, steps, tables
 from core.experiment import steps as stages_module
 from core.experiment import view as experiments
 from core.experiment.arms import as_much_as, claimed
@@ -37,7 +37,7 @@ from core.projects import runs
 from core.reporter import Silent
 from core.results import Evaluation
 from core.runs.context import RunContext
-from core.selection import STRATEGIES
+from core.selection import STRATEGIES, select
 from core.selection import score as score_module
 from core.similarity import view as similarity
 from core.similarity.base import capped
@@ -173,6 +173,16 @@ def test_gazetteer_variant_reads_the_given_list_or_the_training_set(home: Path) 
         read = {cell.arm.name: stages.select(cell, config.replicates(cell)[0]).train for cell in config.cells[1:]}
         train = made["train"].fingerprint
         assert read == {"random": train, "gazetteer": names.fingerprint if listed else train, "classifier": train}
+
+
+def test_lines_share_the_vectors_of_a_large_domain_corpus(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(home)
+    for largest, cascade in ((select.LARGE, None), (9, False)):
+        for module in (select, stages_module):
+            monkeypatch.setattr(module, "LARGE", largest)
+        config, stages = planned(home, also_test=(), task="task", domain="domain", arms=("classifier",))
+        cell = config.cells[-1]
+        assert stages.select(cell, config.replicates(cell)[0]).settled().cascade is cascade
 
 
 def test_each_size_of_a_source_has_variants_and_sizes_are_nested(
