@@ -18,7 +18,7 @@ from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.encoders.embed import EmbedConfig
 from core.errors import ConfigError
-from core.experiment import arms, leaderboard, results, steps, tables
+from core.experiment import arms, leaderboard, results, tables
 from core.experiment import steps as stages_module
 from core.experiment import view as experiments
 from core.experiment.arms import as_much_as, claimed
