@@ -1,4 +1,4 @@
-"""Compare embedding with `SentenceTransformer.encode`, and time the scoring of a million rows, in one run.
+"""Compare embedding with `SentenceTransformer.encode` in one run.
 
 usage: python -m tests.lab.benchmarks.bench_embedding [--sentences 1000] [--rounds 3] [--encoder minilm]
 
@@ -12,7 +12,6 @@ import gzip
 import os
 import random
 import statistics
-import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -26,7 +25,6 @@ from scipy.stats import spearmanr
 from core.models import hub
 from core.models.devices import pick_device, pick_dtype
 from core.models.encoder import Encoder
-from core.selection.strategies.cosine import cosine, top_k_mean
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = Path(os.environ.get("WINNOW_REAL_DATA", ROOT.parent / "shared" / "data"))
@@ -110,35 +108,13 @@ def matrix_rate() -> None:
     )
 
 
-def scoring(rows: int, width: int = 384) -> None:
-    """Time the scoring of a warm, memory-mapped float16 array against one query and against the 5 nearest of 500."""
-    rng = np.random.default_rng(0)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "unit.npy"
-        written = np.lib.format.open_memmap(file, mode="w+", dtype=np.float16, shape=(rows, width))
-        for start in range(0, rows, 65536):
-            block = rng.standard_normal((min(65536, rows - start), width), dtype=np.float32)
-            written[start : start + len(block)] = block / np.linalg.norm(block, axis=1, keepdims=True)
-        written.flush()
-        del written
-        unit = np.load(file, mmap_mode="c")
-        query = rng.standard_normal((1, width), dtype=np.float32)
-        taken = min(seconds(lambda: cosine(unit, query)) for _ in range(5))
-        plain = seconds(lambda: np.asarray(unit).astype(np.float32) @ query.T)
-        print(f"{rows:,} x {width} float16 rows against a query: {taken:.3f} s (numpy {plain:.3f} s; goal 0.1)")
-        targets = rng.standard_normal((500, width), dtype=np.float32)
-        print(f"... mean of the 5 nearest of 500: {seconds(lambda: top_k_mean(unit, targets, 5)):.2f} s")
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--encoder", default=hub.BUNDLED)
-    parser.add_argument("--rows", type=int, default=1_000_000)
     options = parser.parse_args()
     sample = sentences(options.sentences)
     embedding(options.encoder, sample, options.rounds)
     tokenising(options.encoder, sample)
     matrix_rate()
-    scoring(options.rows)
