@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+import torch
 
+from core.errors import Cancelled
 from core.reporter import Silent
 from core.results import FloatArray, Role, Rows
 from core.selection import make_strategy
@@ -10,6 +12,7 @@ from core.selection.base import Batch, Source
 from core.selection.strategies import cosine as strategy
 from core.selection.strategies.cosine import Joined, best_k
 from tests.conftest import Seal
+from tests.reporters import Canceller
 
 RNG = np.random.default_rng(0)
 TOPICS = np.eye(3, 16, dtype=np.float32)
@@ -36,6 +39,22 @@ def test_blockwise_cosines_equal_numpy(t: int, k: int, monkeypatch: pytest.Monke
     targets = rows(t, seed=1)
     expected = np.sort(vectors.astype(float) @ targets.astype(float).T, axis=1)[:, -k:].mean(1)
     assert np.allclose(strategy.top_k_mean(vectors, targets, k), expected, atol=2e-3)
+
+
+def test_threads_score_the_same_bytes_and_stop_when_cancelled() -> None:
+    vectors, targets = rows(20_000, 32), rows(50, 32, seed=1)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        alone = strategy.cosine(vectors, targets), strategy.top_k_mean(vectors, targets, 5)
+        torch.set_num_threads(3)
+        together = strategy.cosine(vectors, targets), strategy.top_k_mean(vectors, targets, 5)
+        with pytest.raises(Cancelled):
+            strategy.cosine(vectors, targets, Canceller(2))
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+    assert [part.tobytes() for part in alone] == [part.tobytes() for part in together]
 
 
 def half(n: int, d: int, scale: float = 1.0) -> tuple[FloatArray, FloatArray]:
