@@ -13,19 +13,22 @@ alphabetical order, spelt forwards and spelt backwards. A thousand variants of o
 instead of one, so 990 of them are flagged instead of 999.
 """
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from core.corpora.grams import Gathered, UIntArray, mix
+from core.processes import in_processes
 from core.reporter import Reporter
 from core.results import BoolArray, IntArray
 
 LONGEST = 160  # letters (or words) of a text; near duplicates of a longer text are not searched here
 SIMILARITY = 0.9
+PAYS = 50_000  # texts from which on processes save more time than their start takes (0.5 s)
 _MEET = 64  # largest number of texts with a common segment that are all compared with each other
 _FEW = 1 << 12  # up to this many pairs, comparing all of them is faster than a search by segments
 _NEIGHBOURS = 8  # neighbours on either side
@@ -40,6 +43,7 @@ _POWERS, _INVERSES = (
 
 Texts = npt.NDArray[np.uint32]  # (n, length) code points of n texts of one length
 Pairs = tuple[IntArray, IntArray]
+_Sided = tuple[IntArray, Texts]  # rows, and texts of one length
 
 
 def near_texts(
@@ -63,18 +67,28 @@ def near_texts(
     }
     shorts = [short for short in by_length if reach[short]]
 
-    def side(length: int) -> _Side:
-        return _Side(by_length[length], texts.gather(by_length[length])[0].reshape(-1, length))
+    def texts_of(length: int) -> _Sided:
+        return by_length[length], texts.gather(by_length[length])[0].reshape(-1, length)
 
     report.stage(stage)
-    for done, short in enumerate(shorts):
-        report.check()
-        report.progress(done, len(shorts), "lengths")
-        left = side(short)
-        for right in (left if long == short else side(long) for long in reach[short]):
-            edits = int((1 - similarity) * right.length + _HAIR)
-            for i, j in _compare(left, right, edits, report):
-                yield left.rows[i], right.rows[j]
+    items = (
+        (texts_of(short), [None if long == short else texts_of(long) for long in reach[short]]) for short in shorts
+    )
+    work, pays = partial(_near_of_length, similarity), len(live) >= PAYS
+    with closing(in_processes(work, items, report, pays=pays)) as found:
+        for done, pairs in enumerate(found):
+            report.progress(done, len(shorts), "lengths")
+            yield from pairs
+
+
+def _near_of_length(similarity: float, item: tuple[_Sided, Sequence[_Sided | None]], report: Reporter) -> list[Pairs]:
+    """Return the near pairs of texts of one length with texts of several lengths; None is this length itself."""
+    own, others = item
+    left, pairs = _Side(*own), list[Pairs]()
+    for right in (left if other is None else _Side(*other) for other in others):
+        edits = int((1 - similarity) * right.length + _HAIR)
+        pairs += [(left.rows[i], right.rows[j]) for i, j in _compare(left, right, edits, report)]
+    return pairs
 
 
 def within(left: Texts, right: Texts, edits: int) -> BoolArray:

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -24,10 +25,11 @@ import numpy as np
 import numpy.typing as npt
 
 from core.corpora.corpus import BLOCK, Corpus, blocks
-from core.corpora.edit_similarity import LONGEST, SIMILARITY, near_texts
+from core.corpora.edit_similarity import LONGEST, PAYS, SIMILARITY, near_texts
 from core.corpora.grams import HASH_BITS, Lookup, Ragged, UIntArray, WordHasher, Words, text_keys
 from core.corpora.near import Pairs, near_sets
 from core.files import read_back, read_json
+from core.processes import in_processes
 from core.reporter import Reporter, Silent
 from core.results import BoolArray, IntArray
 from core.text.words import fold, joined, letters, numbers, tokenize, unspaced
@@ -370,7 +372,9 @@ def audit(
     without blanks, twice as many letters are needed. near_threshold: minimum Jaccard of near duplicates. near_words:
     minimum edit similarity in words.
 
-    Memory: about 300 MB and 150 bytes per sentence. Temporary disk space: about 14 bytes per word.
+    From `PAYS` sentences on, every core reads and compares sentences in a process of its own.
+
+    Memory: about 300 MB per process, and 150 bytes per sentence. Temporary disk space: about 14 bytes per word.
     """
     with closing(Pile()) as pile:
         report.stage("reading held-out sentences")
@@ -380,12 +384,12 @@ def audit(
                 report.check()
                 pile.hold(texts, first)
         report.stage("reading sentences")
-        reading, done = pile.reading(), 0
-        for texts in _texts(corpus):
-            report.check()
-            pile.add(reading.numbers(texts)[0])
-            done += len(texts)
-            report.progress(done, len(corpus), "sentences")
+        parts = [(start, min(start + BLOCK, len(corpus))) for start in range(0, len(corpus), BLOCK)]
+        work, pays = partial(_numbers, corpus, pile.reading()), len(corpus) >= PAYS
+        with closing(in_processes(work, parts, report, pays=pays)) as found:
+            for (_, done), numbers in zip(parts, found, strict=True):
+                pile.add(numbers)
+                report.progress(done, len(corpus), "sentences")
         tokens = pile.tokens(corpus.lengths())
         findings = pile.settle(near_threshold, near_words, report)
     flags = np.stack((*findings.flags, tokens < min_tokens, tokens > max_tokens))
@@ -423,6 +427,11 @@ def differing(text: str, other: str, most: int = 3) -> str:
     ]
     more = f"; {len(places) - most} more" if len(places) > most else ""
     return "; ".join(places[:most]) + more
+
+
+def _numbers(corpus: Corpus, reading: Reading, rows: tuple[int, int], _: Reporter) -> Numbers:
+    """Return the numbers of the sentences from the first to before the second row."""
+    return reading.numbers(corpus.texts(*rows))[0]
 
 
 def _texts(corpus: Corpus) -> Iterator[list[str]]:

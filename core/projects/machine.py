@@ -20,6 +20,7 @@ from core import cards
 from core.cards import Card, Load
 from core.errors import ConfigError
 from core.paths import machine_home
+from core.processes import cores
 from core.runs.ray_engine import Machine, examine
 from core.runs.versions import versions
 from core.runs.where import LOCAL, MIXED, ON, checked
@@ -96,11 +97,6 @@ def disk() -> tuple[int, int]:
     machine_home().mkdir(parents=True, exist_ok=True)
     usage = shutil.disk_usage(machine_home())
     return usage.free, usage.total
-
-
-def cores() -> int:
-    """Return the number of processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

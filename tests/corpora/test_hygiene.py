@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -13,6 +14,8 @@ from random import Random
 import numpy as np
 import pytest
 
+from core import processes
+from core.corpora import edit_similarity, hygiene
 from core.corpora.grams import WordHasher
 from core.corpora.hygiene import FLAGS, Audit, audit, differing, leaks, near_duplicates_of
 from core.errors import Cancelled
@@ -42,7 +45,7 @@ def jaccard(a: str, b: str) -> float:
     return len(x & y) / len(x | y) if x | y else 0.0
 
 
-def edit_similarity(a: Sequence[str], b: Sequence[str]) -> float:
+def edited_share(a: Sequence[str], b: Sequence[str]) -> float:
     """Return the edit similarity in letters or words."""
     return 1 - distance(a, b) / max(len(a), len(b), 1)
 
@@ -55,10 +58,10 @@ def edited(a: str, b: str) -> bool:
     a, b = fold(a), fold(b)
     x, y = a.split(), b.split()
     fewer, more = sorted((len(x), len(y)))
-    if more <= 60 and abs(len(x) - len(y)) <= more / 10 and edit_similarity(x, y) >= 0.9 - 1e-12:
+    if more <= 60 and abs(len(x) - len(y)) <= more / 10 and edited_share(x, y) >= 0.9 - 1e-12:
         return True
     same_numbers = numbers_of(a) == numbers_of(b)
-    return fewer < 10 and more < 12 and same_numbers and edit_similarity(a, b) >= 0.9 - 1e-12
+    return fewer < 10 and more < 12 and same_numbers and edited_share(a, b) >= 0.9 - 1e-12
 
 
 def roman(number: int) -> str:
@@ -278,6 +281,25 @@ def test_counts_do_not_depend_on_order_or_block_size(seal: Seal, monkeypatch: py
     assert one.has("leak")[order].tolist() == two.has("leak").tolist()
     groups = [{frozenset(np.flatnonzero(a.cluster == c).tolist()) for c in set(a.cluster.tolist())} for a in (one, two)]
     assert groups[0] == {frozenset(order[row] for row in group) for group in groups[1]}
+
+
+def test_audits_are_equal_with_several_processes(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+    bases = sentences(Random(11), 4000)
+    texts = [*(text + end for text in bases for end in ("", " indeed", " 7")), "Art. 1", "Art.  1"]
+    corpus, held = seal(texts), seal([MIDDLE, *bases[:20]], "held")
+    alone = audit(corpus, [held], Silent())
+    started: list[object] = []
+    monkeypatch.setattr(processes, "cores", lambda: 2)
+    monkeypatch.setattr(processes, "_send", lambda pipe, value: (started.append(value), pipe.send(value)))
+    for module in (hygiene, edit_similarity):
+        monkeypatch.setattr(module, "PAYS", 1)
+    together = audit(corpus, [held], Silent())
+    assert len([value for value in started if isinstance(value, partial)]) == 3 * 2
+    assert alone.counts["near_duplicate"] > 4000
+    assert alone.counts["leak"] > 10
+    assert together.mask.tobytes() == alone.mask.tobytes()
+    assert together.cluster.tobytes() == alone.cluster.tobytes()
+    assert (together.leak_rules, together.near_rules) == (alone.leak_rules, alone.near_rules)
 
 
 SCRIPT = """

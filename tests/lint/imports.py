@@ -13,6 +13,7 @@ FILES = {
     "door",
     "isolated",
     "paths",
+    "processes",
     "shown",
     "audit_log",
     "cards",

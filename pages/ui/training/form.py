@@ -11,6 +11,7 @@ from core.experiment import view as experiments
 from core.experiment.next_step import deciding_options
 from core.importing import view as corpora
 from core.kinds import KINDS
+from core.processes import cores
 from core.projects import machine, runs
 from core.projects.titles import selection_titles
 from core.selection import choices
@@ -122,7 +123,7 @@ def _numbers(seconds: float | None, memory: float | None, disk: float | None, le
 
 def _processor(seconds: float | None, preset: str) -> None:
     """Show what to expect when this trains without a GPU."""
-    text = f"No GPU here: this trains on {machine.cores()} processor cores"
+    text = f"No GPU here: this trains on {cores()} processor cores"
     text += "." if seconds is None else f", in about {duration(seconds)}."
     if preset == "paper" and (seconds is None or seconds > LONG):
         text += " The published settings are made for a GPU; Quick compares selections just as well in far less time."

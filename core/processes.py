@@ -1,0 +1,143 @@
+"""Run a function on many items in several processes, because Python computes on one core per process.
+
+    python -m core.processes 12
+
+is such a process. It reads pickled items from the pipe 12, which its parent opened, and ends when the pipe is closed.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Iterable
+from contextlib import ExitStack
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import TypeVar
+
+from core.errors import ResourceError
+from core.reporter import Reporter, Silent
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+MOST = 8  # processes; the parent prepares and collects items no faster than eight processes compute them
+_ROOT = Path(__file__).resolve().parents[1]
+
+
+def cores() -> int:
+    """Return the number of processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_processes(
+    work: Callable[[Item, Reporter], Result], items: Iterable[Item], report: Reporter, *, pays: bool
+) -> Generator[Result, None, None]:
+    """Yield `work(item, report)` per item, in the order of the items, computed by one process per core.
+
+    work: a function that can be pickled, with everything that it holds; each process gets it once. pays: False if
+    starting processes (half a second) would take longer than they save; this process then computes all items, as it
+    does on a single core. report: checked at least once per second; if it raises, all processes are ended. Wrap the
+    generator in `contextlib.closing` if it may not run to its end.
+    Errors: any error of `work`; ResourceError if a process dies or cannot be started.
+    """
+    n = min(cores(), MOST) if pays else 1
+    if n == 1:
+        for item in items:
+            report.check()
+            yield work(item, report)
+        return
+    upcoming, started, given = enumerate(items), dict[Connection, int](), 0
+    results = dict[int, Result]()
+    with ExitStack() as stack:
+        idle = [stack.enter_context(_Process(work)).pipe for _ in range(n)]
+        while idle or started:
+            for pipe in idle:
+                if following := next(upcoming, None):
+                    started[pipe] = following[0]
+                    _send(pipe, following[1])
+            idle = [pipe for pipe in wait(list(started), timeout=1) if isinstance(pipe, Connection)]
+            report.check()
+            for pipe in idle:
+                results[started.pop(pipe)] = _received(pipe)
+            while given in results:
+                yield results.pop(given)
+                given += 1
+
+
+class _Process:
+    """A process that computes `work`, as a context manager. pipe: takes an item, then gives its result."""
+
+    def __init__(self, work: Callable[[Item, Reporter], Result]) -> None:
+        self.pipe, theirs = Pipe()
+        # The root is on PYTHONPATH, because the working directory may be anywhere, and corpora may be relative to it.
+        environment = {**os.environ, "PYTHONPATH": str(_ROOT), "OMP_NUM_THREADS": "1"}
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "core.processes", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,  # Ctrl-C in a terminal reaches the parent only, which ends its processes
+            )
+        except OSError as error:
+            raise ResourceError(
+                f"No further process can be started ({error.strerror}); close other programs."
+            ) from error
+        theirs.close()
+        _send(self.pipe, work)
+
+    def __enter__(self) -> "_Process":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.pipe.close()
+        self._process.kill()
+        self._process.wait()
+
+
+def _send(pipe: Connection, value: object) -> None:
+    try:
+        pipe.send(value)
+    except OSError as error:
+        raise _died() from error
+
+
+def _received(pipe: Connection) -> Result:  # type: ignore[type-var]
+    """Return the result that a process sends. Errors: the error that it sends; ResourceError if it died."""
+    try:
+        done, value = pipe.recv()
+    except (EOFError, OSError) as error:
+        raise _died() from error
+    if not done:
+        raise value
+    return value  # type: ignore[no-any-return]
+
+
+def _died() -> ResourceError:
+    return ResourceError(
+        "A process that computes a part was ended by the system, probably for lack of memory; close other programs, "
+        "and resume the run."
+    )
+
+
+def main() -> None:
+    """Compute items until the parent closes the pipe."""
+    with Connection(int(sys.argv[1])) as pipe:
+        try:
+            work, report = pipe.recv(), Silent()
+            while True:
+                item = pipe.recv()
+                try:
+                    reply = True, work(item, report)
+                except Exception as error:  # noqa: BLE001  the parent raises it
+                    reply = False, error
+                pipe.send(reply)
+        except (EOFError, OSError):
+            return
+
+
+if __name__ == "__main__":
+    main()

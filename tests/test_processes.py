@@ -1,0 +1,87 @@
+"""Work in several processes: results in order, errors, cancelling, and processes that end."""
+
+import os
+import signal
+import time
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+
+from core import processes
+from core.errors import Cancelled, ReadError, ResourceError
+from core.processes import in_processes
+from core.reporter import Reporter, Silent
+from tests.reporters import Canceller
+
+
+def slower_first(add: int, item: int, _: Reporter) -> tuple[int, int]:
+    """Take longer for earlier items, and return the sum and the process."""
+    time.sleep(0.2 if item < 2 else 0)
+    return item + add, os.getpid()
+
+
+def failing(item: int, _: Reporter) -> int:
+    if item == 3:
+        raise ReadError("a.txt", 7, "it is damaged.")
+    return item
+
+
+def dying(item: int, _: Reporter) -> int:
+    if item == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item
+
+
+def sleeping(item: int, _: Reporter) -> int:
+    time.sleep(600)
+    return item
+
+
+@pytest.fixture(autouse=True)
+def _three_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "cores", lambda: 3)
+
+
+def test_results_come_in_order_from_several_processes() -> None:
+    found = list(in_processes(partial(slower_first, 10), range(40), Silent(), pays=True))
+    assert [value for value, _ in found] == list(range(10, 50))
+    assert len({pid for _, pid in found} - {os.getpid()}) == 3
+
+
+def test_one_core_and_few_items_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = list(in_processes(partial(slower_first, 0), range(3), Silent(), pays=False))
+    monkeypatch.setattr(processes, "cores", lambda: 1)
+    alone = list(in_processes(partial(slower_first, 0), range(3), Silent(), pays=True))
+    assert few == alone == [(i, os.getpid()) for i in range(3)]
+
+
+def test_an_error_of_the_work_keeps_its_file_and_line() -> None:
+    with pytest.raises(ReadError, match=r"a\.txt line 7: it is damaged"):
+        list(in_processes(failing, range(9), Silent(), pays=True))
+
+
+def test_a_process_that_dies_is_reported() -> None:
+    with pytest.raises(ResourceError, match="ended by the system, probably for lack of memory"):
+        list(in_processes(dying, range(9), Silent(), pays=True))
+
+
+def test_cancelling_and_closing_end_all_processes() -> None:
+    with pytest.raises(Cancelled):
+        list(in_processes(sleeping, range(9), Canceller(2), pays=True))
+    with closing(in_processes(failing, range(9), Silent(), pays=True)) as found:
+        next(found)
+    assert not [child for child in psutil.Process().children() if "core.processes" in " ".join(child.cmdline())]
+
+
+def test_a_process_finds_winnow_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "core").mkdir()
+    (tmp_path / "core" / "__init__.py").write_text("raise SystemExit(1)")
+    monkeypatch.chdir(tmp_path)
+    assert list(in_processes(failing_never, range(4), Silent(), pays=True)) == [0, 1, 2, 3]
+
+
+def failing_never(item: int, _: Reporter) -> int:
+    return item
