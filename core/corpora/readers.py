@@ -8,10 +8,11 @@ from itertools import islice, repeat
 from pathlib import Path
 from typing import cast
 
+from core import isolated
 from core.corpora.annotators import Agreement, Labels, Panel, annotators_of, is_annotator
 from core.corpora.formats import conll, token_tables
 from core.corpora.formats.detect import FileKind, kind_of, records
-from core.corpora.formats.documents import FIRST_PAGES, is_document
+from core.corpora.formats.documents import FIRST_PAGES, Ahead, is_document
 from core.corpora.formats.folders import Listing, listed
 from core.corpora.formats.ledger import LABELLED, MARKED, NAMES, TAGGED, Ledger, Problem, ReadOptions, ReadReport
 from core.corpora.formats.one_file import names_of, sentences_of
@@ -169,6 +170,9 @@ def read(
     scheme = report.scheme = _scheme(path, known, options, done, stage)
     ledger.panel, report.agreement = _panel(path, known, listing, options, scheme=scheme or "io", stage=stage)
     stage(f"reading {path.name} and storing it")
+    ahead = Ahead(ledger.documents, options, check)
+    if len(ledger.documents) > 1 and not isolated.is_isolated():
+        ledger.answer = ahead.take
     try:
         for done.file, (file, kind) in enumerate(zip(files, kinds, strict=True)):
             if kind is not None:
@@ -176,6 +180,7 @@ def read(
                 yield from sentences if len(files) == 1 else _noting_errors(sentences, kind, ledger)
         ledger.judge_encoding()
     finally:
+        ahead.close()
         ledger.close()
     done.end()
     if not report.read:

@@ -3,10 +3,13 @@
 import errno
 import io
 import os
+import threading
+import time
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -14,6 +17,7 @@ from core import isolated
 from core.corpora.columns import placed
 from core.corpora.documents import markup, office, reading
 from core.corpora.documents.extract import Extract
+from core.corpora.formats import documents as formats
 from core.corpora.formats import folders
 from core.corpora.readers import ReadOptions, sniff
 from core.errors import Cancelled, PathError, ReadError
@@ -304,6 +308,61 @@ def test_any_exception_of_a_reader_becomes_an_error_of_its_file(
     assert [sentence.file for sentence in load(tmp_path / "in")[0]] == ["b.txt"]
     with pytest.raises(ReadError, match=r"^a\.eml: cannot be read as eml \(its reader failed: ZeroDivisionError\); "):
         load(tmp_path / "in/a.eml")
+
+
+def test_several_documents_are_read_at_a_time_and_stored_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each pair, the second ends first. A damaged document is an error of its file."""
+    monkeypatch.setattr(formats, "cores", lambda: 2)
+    two = threading.Barrier(2)
+
+    def answer(what: str, _: object, **asked: Any) -> object:
+        two.wait(30)
+        time.sleep(0.2 if int(what[0]) % 2 == 0 else 0)
+        if what == "3.html":
+            raise ReadError(what, None, "is damaged.")
+        return reading.answer(**asked)
+
+    monkeypatch.setattr(formats._reader, "ask", answer)
+    for i in range(6):
+        write(tmp_path / "in" / f"{i}.html", f"<p>Clause {i}.</p>")
+    sentences, report = load(tmp_path / "in")
+    assert [(each.file, each.text) for each in sentences] == [(f"{i}.html", f"Clause {i}.") for i in (0, 1, 2, 4, 5)]
+    assert [(each.file, each.kind, each.reason) for each in report.problems] == [("3.html", "rejected", "is damaged")]
+
+
+def test_large_documents_are_read_alone_and_the_end_of_an_import_ends_readers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "cores", lambda: 2)
+    monkeypatch.setattr(formats, "AHEAD", 40)
+    asked, ended = list[str](), list[str]()
+
+    def answer(what: str, check: Callable[[], object], **_: object) -> object:
+        asked.append(what)
+        if what != "a.html":
+            try:
+                while True:
+                    check()
+                    time.sleep(0.01)
+            except Cancelled:
+                ended.append(what)
+                raise
+        return Extract().written()
+
+    monkeypatch.setattr(formats._reader, "ask", answer)
+    files = [write(tmp_path / name, f"<p>{'x' * n}") for name, n in (("a.html", 99), ("b.html", 9), ("c.html", 9))]
+    ahead = formats.Ahead(files, ReadOptions(), lambda: None)
+    ahead.take(files[0])
+    assert asked == ["a.html"]
+    with ThreadPoolExecutor(1) as waiting:
+        cancelled = waiting.submit(ahead.take, files[1])
+        while sorted(asked) != ["a.html", "b.html", "c.html"]:
+            time.sleep(0.01)
+        ahead.close()
+    assert isinstance(cancelled.exception(), Cancelled)
+    assert sorted(ended) == ["b.html", "c.html"]
 
 
 def test_a_cancelled_import_ends_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

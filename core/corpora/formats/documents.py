@@ -1,8 +1,13 @@
-"""Read sentences from documents (PDF, Word, mail ...) with file and page. A separate process reads each document."""
+"""Read sentences from documents (PDF, Word, mail ...) with file and page. A separate process reads each document.
 
+While the sentences of one document are stored, others are read, one per core.
+"""
+
+import threading
 from collections.abc import Callable, Iterator, Sequence, Set
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
+from contextvars import copy_context
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -12,10 +17,11 @@ from core.corpora import split
 from core.corpora.documents import reading
 from core.corpora.documents.extract import Extract
 from core.corpora.documents.pdf import restore_from, vocabulary
-from core.corpora.formats.ledger import Ledger, Record
+from core.corpora.formats.ledger import Ledger, ReadOptions, Record
 from core.corpora.formats.source import DOCUMENTS, MAX_TEXT, refuse_known
-from core.errors import PathError, ReadError, ResourceError
+from core.errors import Cancelled, PathError, ReadError, ResourceError
 from core.paths import opened
+from core.processes import MOST, cores
 from core.shown import shown
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import clean
@@ -23,6 +29,7 @@ from core.text.words import clean
 SECONDS = 600  # time limit for one document
 FIRST_PAGES = 10  # number of pages that a preview reads
 MOST_ASKED = 100  # maximum number of documents whose words are collected to restore unmapped letters
+AHEAD = 64 << 20  # bytes of documents that may be read at a time; a larger document is read alone
 
 _reader = isolated.Isolated(reading.__name__, "save it again, or export its text as UTF-8 .txt", SECONDS)
 
@@ -44,7 +51,7 @@ def document_format(path: Path) -> str:
 
 def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]:
     """Yield the sentences of a document, in order. The report counts the pages of a PDF, else paragraphs, as rows."""
-    extract = Extract.read(_answer(path, format, ledger))
+    extract = Extract.read(ledger.answer(path) if ledger.answer else _answer(path, format, ledger))
     if extract.restored < extract.unmapped and ledger.first_pages is None:
         restore_from(extract, _words_of_all(ledger))
     _account(extract, ledger)
@@ -60,6 +67,45 @@ def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]
                     file=ledger.file,
                     page=paragraph.page(start),
                 )
+
+
+class Ahead:
+    """Reads the documents of an import, several at a time, each in a process of its own.
+
+    `take` them in their order. Call `close` at the end, also after an error; it ends all readers within a second.
+    """
+
+    def __init__(self, documents: Sequence[Path], options: ReadOptions, check: Callable[[], object]) -> None:
+        """check: called each second, may raise to stop."""
+        self._documents, self._options, self._check = documents, options, check
+        self._places = {path: i for i, path in enumerate(documents)}
+        self._closed, self._coming = threading.Event(), dict[Path, Future[Any]]()
+        self._at_once = min(cores(), MOST)
+        self._pool = ThreadPoolExecutor(self._at_once, "reads-documents")
+
+    def take(self, path: Path) -> Any:
+        """Return the answer of a document's reader, and start reading the documents after it. Errors: see `_asked`."""
+        room = AHEAD
+        for following in self._documents[self._places[path] :][: self._at_once]:
+            room -= following.stat().st_size
+            if room < 0 and following != path:
+                break
+            if following not in self._coming:
+                self._coming[following] = self._pool.submit(copy_context().run, self._read, following)
+        return self._coming.pop(path).result()
+
+    def close(self) -> None:
+        """End all readers."""
+        self._closed.set()
+        self._pool.shutdown(cancel_futures=True)
+
+    def _read(self, path: Path) -> Any:
+        return _asked(path, document_format(path), self._options, None, self._still_wanted)
+
+    def _still_wanted(self) -> None:
+        if self._closed.is_set():
+            raise Cancelled("the import has ended")
+        self._check()
 
 
 def extracted(path: Path, check: Callable[[], object] = lambda: None) -> Extract:
@@ -161,23 +207,30 @@ def _header(rows: Sequence[Any]) -> tuple[list[str], Sequence[Any]]:
 
 
 def _answer(path: Path, format: str, ledger: Ledger) -> Any:
-    """Return the result of `reading.answer` for a document.
+    """Return the result of `reading.answer` for a document, from the cache if it was the last one asked for.
 
     It is computed in a separate process, unless this process is already one that reads untrusted files.
     """
     stat = path.stat()
-    encoding = ledger.options.encoding if ledger.options.encoding != "utf-8" else None
-    most = ledger.first_pages
-    request = (str(path), stat.st_mtime_ns, stat.st_size, format, encoding, most)
+    request = (str(path), stat.st_mtime_ns, stat.st_size, format, ledger.options.encoding, ledger.first_pages)
     if (known := _last.get(request)) is not None:
         return known
     # Keep only one answer, because a document may have 50 million characters.
     _last.clear()
-    values: dict[str, Any] = {"path": str(path), "format": format, "encoding": encoding, "most": most}
-    ask = partial(_reader.ask, path.name, lambda: ledger.tick(0))
-    answer = _last[request] = reading.answer(**values) if isolated.is_isolated() else ask(**values)
+    answer = _last[request] = _asked(path, format, ledger.options, ledger.first_pages, lambda: ledger.tick(0))
     return answer
 
 
-# Cache of the last answer, because both previews (of columns and of punctuation) and the import need it.
+# Cache of the last answer, because both previews (of columns and of punctuation) need it.
 _last: dict[object, Any] = {}
+
+
+def _asked(path: Path, format: str, options: ReadOptions, most: int | None, check: Callable[[], object]) -> Any:
+    """Return the result of a document's reader.
+
+    The reader runs in a separate process, unless this process is one already. most: pages to read, None for all.
+    Errors: ReadError, ResourceError; any error of `check`.
+    """
+    encoding = options.encoding if options.encoding != "utf-8" else None
+    values: dict[str, Any] = {"path": str(path), "format": format, "encoding": encoding, "most": most}
+    return reading.answer(**values) if isolated.is_isolated() else _reader.ask(path.name, check, **values)

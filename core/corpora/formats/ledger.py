@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import Any, Literal, TextIO
 
 from core.corpora.annotators import Agreement, Panel
 from core.errors import EncodingError
@@ -169,7 +169,8 @@ class Ledger:
 
     Import: `panel` chooses the labels to keep if several annotators labelled a text. `first_pages` is the number of
     pages to read for a preview, None for all. `documents` are all documents of the import. Their words (`vocabulary`,
-    collected once) are used to restore unmapped letters. If `sources`, sentences keep the file's own text; reading then
+    collected once) are used to restore unmapped letters. `answer` returns the result of a document's reader, if documents
+    are read ahead. If `sources`, sentences keep the file's own text; reading then
     takes a fifth longer. `tick(bytes)` is called about once per block.
     """
 
@@ -195,6 +196,7 @@ class Ledger:
         self.first_pages: int | None = None
         self.sources = False
         self.documents: Sequence[Path] = ()
+        self.answer: Callable[[Path], Any] | None = None
         self.vocabulary: Set[str] | None = None
         self._path = rejects
         self._out: TextIO | None = None
