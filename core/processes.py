@@ -36,7 +36,7 @@ def in_processes(
     """Yield `work(item, report)` per item, in the order of the items, computed by one process per core.
 
     work: a function that can be pickled, with everything that it holds; each process gets it once. pays: False if
-    starting processes (half a second) would take longer than they save; this process then computes all items, as it
+    starting processes (0.3 s each) would take longer than they save; this process then computes all items, as it
     does on a single core. report: checked at least once per second; if it raises, all processes are ended. Wrap the
     generator in `contextlib.closing` if it may not run to its end.
     Errors: any error of `work`; ResourceError if a process dies or cannot be started.

@@ -28,7 +28,7 @@ from core.results import BoolArray, IntArray
 
 LONGEST = 160  # letters (or words) of a text; near duplicates of a longer text are not searched here
 SIMILARITY = 0.9
-PAYS = 50_000  # texts from which on processes save more time than their start takes (0.5 s)
+PAYS = 100_000  # texts from which on processes save more time than their start takes (0.3 s each)
 _MEET = 64  # largest number of texts with a common segment that are all compared with each other
 _FEW = 1 << 12  # up to this many pairs, comparing all of them is faster than a search by segments
 _NEIGHBOURS = 8  # neighbours on either side

@@ -29,6 +29,7 @@ from core.text.sentence import place
 from pages.ui.widgets import entity_html, place_html
 from tests import documents as make
 from tests.corpora.reading import load, write
+from tests.waiting import until
 
 LEFT = ["The landlord lets the flat to the ten-", "ant for five years. The rent is due on", "the first day of every month at noon.",
         "The tenant pays it by a bank transfer", "to the account that stands in Annex A."]  # fmt: skip
@@ -358,8 +359,7 @@ def test_large_documents_are_read_alone_and_the_end_of_an_import_ends_readers(
     assert asked == ["a.html"]
     with ThreadPoolExecutor(1) as waiting:
         cancelled = waiting.submit(ahead.take, files[1])
-        while sorted(asked) != ["a.html", "b.html", "c.html"]:
-            time.sleep(0.01)
+        until(lambda: len(asked) == 3)
         ahead.close()
     assert isinstance(cancelled.exception(), Cancelled)
     assert sorted(ended) == ["b.html", "c.html"]

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -54,15 +55,12 @@ def libraries(unit: FloatArray, targets: FloatArray, k: int) -> Ways:
     """Return the exact searches of installed libraries."""
     ways: Ways = {}
     with suppress(ImportError):
-        import faiss
-
-        wide = unit.astype(np.float32)
+        faiss, wide = import_module("faiss"), unit.astype(np.float32)
+        # faiss finds, for each row of its first argument, the nearest of the second.
         ways["faiss (float32)"] = lambda: faiss.knn(wide, targets, k, metric=faiss.METRIC_INNER_PRODUCT)[0].mean(1)
-        # faiss.knn finds, for each row of its first argument, the nearest of the second.
     with suppress(ImportError):
-        from usearch.index import search
-
-        ways["usearch"] = lambda: 1 - search(targets.astype(np.float16), unit, k, "ip", exact=True).distances.mean(1)
+        search, half = import_module("usearch.index").search, targets.astype(np.float16)
+        ways["usearch"] = lambda: 1 - search(half, unit, k, "ip", exact=True).distances.mean(1)
     return ways
 
 
