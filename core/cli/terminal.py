@@ -14,7 +14,7 @@ from core.experiment.words import Finding
 from core.paths import home
 from core.projects import removals
 from core.projects.view import unreadable
-from core.runs.events import Event
+from core.runs.events import ENDINGS, Data, Event
 from core.runs.run import Run
 from core.shown import shown, shown_json
 
@@ -37,21 +37,52 @@ def echo_json(value: object) -> None:
     click.echo(shown_json(json.dumps(value, ensure_ascii=False)))
 
 
-def progress(event: Event) -> None:
-    """Show an event on stderr. Each line overwrites the previous one, except that notes stay."""
-    data = event.data
-    width = shutil.get_terminal_size().columns - 1
-    if event.kind == "part":
-        echo(f"[{data['number']} of {data['of']}] {data['name']:<{width}}"[:width], err=True, begin="\r")
-    elif event.kind == "stage":
-        echo(f"{data['name']:<{width}}"[:width], err=True, begin="\r")
-    elif event.kind == "device":
-        echo(f"{'on ' + data['text']:<{width}}", err=True, begin="\r")
-    elif event.kind == "note":
-        echo(f"note: {data['text']:<{width}}", err=True, begin="\r")
-    elif event.kind == "progress" and sys.stderr.isatty():
-        of = f" of {data['total']:,}" if data["total"] else ""
-        echo(f"  {data['done']:,}{of} {data['unit']}   ", err=True, begin="\r", end="")
+class _Progress:
+    """Shows the events of a run on stderr.
+
+    On a terminal, one line shows the part, the stage and a bar, and each event overwrites it. Elsewhere, each part and
+    stage is a line of its own. Notes and devices are always lines.
+    """
+
+    def __init__(self) -> None:
+        self._part = self._stage = ""
+
+    def __call__(self, event: Event) -> None:
+        """Show an event."""
+        data, width = event.data, shutil.get_terminal_size().columns - 1
+        line, count = "", ""
+        if event.kind == "note":
+            echo(f"note: {data['text']:<{width}}", err=True, begin="\r")
+        elif event.kind == "device":
+            echo(f"{'on ' + data['text']:<{width}}", err=True, begin="\r")
+        elif event.kind == "part":
+            self._part, self._stage = f"[{data['number']} of {data['of']}] {data['name']}", ""
+            line = self._part
+        elif event.kind == "stage":
+            self._stage = line = data["name"]
+        elif event.kind == "progress":
+            count = f"  {_bar(data)}"
+        elif event.kind in ENDINGS:
+            self._part = self._stage = ""
+        if sys.stderr.isatty():
+            # A long stage is cut, so that the count stays visible.
+            head, room = ": ".join(filter(None, (self._part, self._stage))), width - len(count)
+            line = (head if len(head) <= room else f"{head[: room - 1]}…") + count
+            echo(f"{line:<{width}}", err=True, begin="\r", end="\r" if event.kind in ENDINGS else "")
+        elif line:
+            echo(f"{line:<{width}}"[:width], err=True, begin="\r")
+
+
+progress = _Progress()
+
+
+def _bar(data: Data) -> str:
+    """Return a bar of 10 characters and a count, or only the count if the total is unknown."""
+    done, total, unit = data["done"], data["total"], data["unit"]
+    if not total:
+        return f"{done:,} {unit}"
+    full = min(10 * done // total, 10)
+    return f"[{'#' * full}{'-' * (10 - full)}] {done:,} of {total:,} {unit}"
 
 
 def note_spoilt() -> None:

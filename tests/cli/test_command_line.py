@@ -4,12 +4,14 @@ import errno
 import gzip
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from core.cli.terminal import progress
 from core.corpora.corpus import Corpus
 from core.errors import InputError
 from core.importing import view as corpora
@@ -19,7 +21,7 @@ from core.projects import runs
 from core.projects.home import store
 from core.runs import worker
 from core.runs.context import RunContext
-from core.runs.events import Event
+from core.runs.events import Data, Event, EventKind
 from core.runs.result import read as read_result
 from tests.conftest import Command, Seal, sentence
 from tests.homes import done
@@ -73,12 +75,12 @@ def test_an_import_reports_its_stages_and_its_progress_in_bytes(home: Path, tmp_
         events: list[Event] = []
         runs.execute("add", {"path": str(path)}, events.append)
         assert [event.data["name"] for event in events if event.kind == "stage"] == parts
-        progress = [event.data for event in events if event.kind == "progress"]
-        assert {data["unit"] for data in progress} == {unit}
+        counted = [event.data for event in events if event.kind == "progress"]
+        assert {data["unit"] for data in counted} == {unit}
         size = path.stat().st_size // {"MB": 1_000_000, "KB": 1_000}[unit]
-        assert {data["total"] for data in progress} == {size}
-        assert progress[0]["done"] == (0 if unit == "MB" else size)  # a block has 0.26 MB
-        assert progress[-1]["done"] == size
+        assert {data["total"] for data in counted} == {size}
+        assert counted[0]["done"] == (0 if unit == "MB" else size)  # a block has 0.26 MB
+        assert counted[-1]["done"] == size
 
 
 def test_a_selection_reuses_runs_and_scores_and_exports_every_format(
@@ -361,3 +363,28 @@ def test_names_are_sealed_without_control_characters(seal: Seal, tmp_path: Path)
     named = read_result(runs.get(done("add", path=str(file))), AddResult).name
     assert not CONTROL.search(named)
     assert named.startswith(proposed_name(file))  # with a number if the name is taken
+
+
+def test_a_terminal_shows_all_progress_on_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "81")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    steps: list[tuple[EventKind, Data]] = [
+        ("part", {"number": 2, "of": 3, "name": "scores"}),
+        ("stage", {"name": "embedding contracts"}),
+        ("progress", {"done": 250_000, "total": 1_000_000, "unit": "sentences"}),
+        ("note", {"text": "Two files are left out."}),
+        ("stage", {"name": "embedding " + "contracts " * 9}),
+        ("progress", {"done": 7, "total": None, "unit": "sentences"}),
+        ("succeeded", {}),
+    ]
+    screens = []
+    for seq, (kind, data) in enumerate(steps):
+        progress(Event(seq=seq, time=0.0, kind=kind, data=data))
+        screens.append(capsys.readouterr().err)
+    assert [screen.count("\n") for screen in screens] == [0, 0, 0, 1, 0, 0, 0]
+    assert {len(screen) for screen in (*screens[:3], *screens[4:6])} == {81}
+    assert screens[2].strip() == "[2 of 3] scores: embedding contrac…  [##--------] 250,000 of 1,000,000 sentences"
+    assert screens[5].strip().endswith("…  7 sentences")
+    assert screens[6] == f"\r{' ' * 80}\r"
