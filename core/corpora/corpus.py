@@ -175,7 +175,7 @@ def _take_block(sentences: Iterator[Sentence], labelled: bool, block: int) -> _C
     for sentence in islice(sentences, block):
         ids.append(int(sentence.id, 16))
         texts.append(sentence.text)
-        lengths.append(len(sentence.tokens))
+        lengths.append(sentence.n_tokens)
         docs.append(sentence.doc)
         groups.append(sentence.group)
         files.append(sentence.file)

@@ -148,6 +148,7 @@ def read(
     stage: Callable[[str], None] = lambda name: None,
     check: Callable[[], None] = lambda: None,
     sources: bool = False,
+    storing: bool = False,
 ) -> Iterator[Sentence]:
     """Yield the sentences of a file or folder, in order, in bounded memory.
 
@@ -155,6 +156,8 @@ def read(
     if a row is rejected. progress: called about once per block with (bytes done, total bytes). stage: called with the
     name of each stage; tags are read twice, first to find the scheme, then for the sentences. check: called once per
     block; may raise to cancel. sources: True to keep the file's own text with each sentence.
+    storing: True if the sentences are only stored. A large text file may then be read by one process per core, which
+    counts the tokens (`Counted`).
     Errors: ReadError for a file that cannot be read, for a scheme in doubt, and at the end if no row was kept;
     ConfigError for an unknown scheme.
     """
@@ -163,7 +166,7 @@ def read(
     files = list(listing.files)
     done = _BytesDone([user_path(file).stat().st_size for file in files], progress, check)
     ledger = Ledger(options, report, rejects=rejects, tick=done)
-    ledger.sources = sources
+    ledger.sources, ledger.storing = sources, storing
     kinds = _kinds(path, listing, options, ledger)
     known = [(file, kind) for file, kind in zip(files, kinds, strict=True) if kind is not None]
     ledger.documents = [file for file, kind in known if kind.container == "document"]

@@ -194,6 +194,7 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
         stage=job.context.stage,
         progress=partial(_progress, job.context),
         check=job.context.check,
+        storing=True,
     )
     here = {corpus.fingerprint for corpus in job.library.list() if corpus.origin.get("run") != job.context.run.id}
     sealed = job.library.seal(

@@ -43,6 +43,11 @@ class Sentence:
     source: Source | None = field(default=None, compare=False, repr=False)
 
     @property
+    def n_tokens(self) -> int:
+        """Number of tokens."""
+        return len(self.tokens)
+
+    @property
     def place(self) -> str:
         """File and page in words, see `place`; "" if unknown."""
         return place(self.file, self.page)
@@ -54,6 +59,21 @@ def place(file: object, page: object) -> str:
         return ""
     unit = "sheet" if str(file).lower().endswith((".xlsx", ".xlsm")) else "page"
     return str(file) if page is None else f"{file}, {unit} {page}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted(Sentence):
+    """An unlabelled sentence to be stored, whose tokens were counted in another process. `tokens` is empty.
+
+    counted: number of tokens.
+    """
+
+    counted: int
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens."""
+        return self.counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from itertools import combinations
+from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
 
@@ -288,9 +289,14 @@ def test_audits_are_equal_with_several_processes(seal: Seal, monkeypatch: pytest
     texts = [*(text + end for text in bases for end in ("", " indeed", " 7")), "Art. 1", "Art.  1"]
     corpus, held = seal(texts), seal([MIDDLE, *bases[:20]], "held")
     alone = audit(corpus, [held], Silent())
-    started: list[object] = []
+    started, send = list[object](), processes._send
+
+    def noted(pipe: Connection, value: object) -> None:
+        started.append(value)
+        send(pipe, value)
+
     monkeypatch.setattr(processes, "cores", lambda: 2)
-    monkeypatch.setattr(processes, "_send", lambda pipe, value: (started.append(value), pipe.send(value)))
+    monkeypatch.setattr(processes, "_send", noted)
     for module in (hygiene, edit_similarity):
         monkeypatch.setattr(module, "PAYS", 1)
     together = audit(corpus, [held], Silent())

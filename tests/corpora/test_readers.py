@@ -6,6 +6,7 @@ import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Unpack
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpora.formats import source
+from core import processes
+from core.corpora.corpus import write_sentences
+from core.corpora.formats import one_file, source
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
 from core.errors import Cancelled, ConfigError, EncodingError, InputError, PathError, ReadError
 from core.text.words import clean
@@ -334,6 +337,39 @@ def test_bad_rows_of_a_table_do_not_affect_others(tmp_path: Path) -> None:
     assert report.empty == 1
     with pytest.raises(ReadError, match="3 columns, but the header has 2"):  # not a single row is valid
         texts(write(tmp_path / "b.csv", "n,text\n" + "1,2,3\n" * 3))
+
+
+def sealed(path: Path, folder: Path, *, storing: bool, split: bool) -> tuple[bytes | str, ReadReport, str]:
+    """Return the stored bytes of a file's corpus or the error of its import, the report, and the reject file."""
+    report, rejects, stored = ReadReport(), folder / "rejects.jsonl", folder / "a.parquet"
+    folder.mkdir()
+    sentences = read(path, ReadOptions(split=split, format="txt"), report=report, rejects=rejects, storing=storing)
+    try:
+        written = write_sentences(stored, sentences, False, 1024)
+    except EncodingError as error:
+        return str(error), report, rejects.read_text()
+    return f"{written}".encode() + stored.read_bytes(), report, rejects.read_text()
+
+
+@pytest.mark.parametrize(("split", "n_bad"), [(False, 3), (True, 3), (False, 400)])
+def test_several_processes_read_the_same_text_with_the_same_account(
+    split: bool, n_bad: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"The rent of flat {i} is due. It is {i} EUR in M\u00fcnchen.".encode() for i in range(3000)]
+    for i in range(n_bad):
+        rows[500 + 3 * i : 502 + 3 * i] = [b"caf\xe9 " + bytes([48 + i % 10]), b""]
+    rows[7], rows[1601], rows[2999] = b"a\0b", b"x" * 1_000_001, b"  "
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress(b"\n".join(rows)))
+    alone = sealed(path, tmp_path / "alone", storing=False, split=split)
+    monkeypatch.setattr(processes, "cores", lambda: 2)
+    monkeypatch.setattr(one_file, "PAYS", 1)
+    monkeypatch.setattr(one_file, "_BATCH", 64)
+    monkeypatch.setattr(one_file, "from_text", Mock(side_effect=AssertionError("read in this process")))
+    together = sealed(path, tmp_path / "together", storing=True, split=split)
+    assert together == alone
+    assert alone[1].rejected == (5 if n_bad == 3 else 101)
+    assert isinstance(alone[0], bytes if n_bad == 3 else str)
 
 
 def test_a_json_array_on_one_line_is_read_in_pieces(tmp_path: Path) -> None:

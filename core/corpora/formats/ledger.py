@@ -169,9 +169,10 @@ class Ledger:
 
     Import: `panel` chooses the labels to keep if several annotators labelled a text. `first_pages` is the number of
     pages to read for a preview, None for all. `documents` are all documents of the import. Their words (`vocabulary`,
-    collected once) are used to restore unmapped letters. `answer` returns the result of a document's reader, if documents
-    are read ahead. If `sources`, sentences keep the file's own text; reading then
-    takes a fifth longer. `tick(bytes)` is called about once per block.
+    collected once) are used to restore unmapped letters. `answer` returns the result of a document's reader, if
+    documents are read ahead. If `sources`, sentences keep the file's own text; reading then takes a fifth longer. If
+    `storing`, the reader of text files may count the tokens of lines instead of returning them (`Counted`).
+    `tick(bytes)` is called about once per block.
     """
 
     def __init__(
@@ -194,7 +195,7 @@ class Ledger:
         self.page: int | None = None
         self.sheet = ""
         self.first_pages: int | None = None
-        self.sources = False
+        self.sources = self.storing = False
         self.documents: Sequence[Path] = ()
         self.answer: Callable[[Path], Any] | None = None
         self.vocabulary: Set[str] | None = None
@@ -299,6 +300,54 @@ class Ledger:
         if self._out is not None:
             self._out.close()
             self._out = None
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Account of some rows, to be repeated on another ledger.
+
+    rejected: per rejected row, the counts of `_COUNTED` before it, and the arguments of the call that rejected it. An
+    error among them is that of a row that is not in the encoding. counts: counts after all rows.
+    """
+
+    rejected: list[tuple[tuple[int, ...], tuple[Any, ...]]]
+    counts: tuple[int, ...]
+
+    def repeat(self, ledger: Ledger) -> None:
+        """Count the rows, and reject the same ones in the same order. Errors: EncodingError."""
+        before: tuple[int, ...] = (0,) * len(_COUNTED)
+        for counts, arguments in (*self.rejected, (self.counts, ())):
+            for name, more, less in zip(_COUNTED, counts, before, strict=True):
+                setattr(ledger.report, name, getattr(ledger.report, name) + more - less)
+            before = counts
+            if arguments and isinstance(arguments[1], UnicodeDecodeError):
+                ledger.undecodable(*arguments)
+            elif arguments:
+                ledger.reject(*arguments)
+
+
+_COUNTED = ("read", "kept", "empty", "sentences")  # counts that rows of plain text change
+
+
+class Remembering(Ledger):
+    """A ledger that remembers rejected rows instead of rejecting them, in a process that reads a part of a file."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        super().__init__(options)
+        self._rejected: list[tuple[tuple[int, ...], tuple[Any, ...]]] = []
+
+    def reject(self, line: int | None, reason: str, raw: str = "") -> None:
+        self._rejected.append((self._counts(), (line, reason, raw)))
+
+    def undecodable(self, line: int, error: UnicodeDecodeError, raw: bytes) -> None:
+        self._rejected.append((self._counts(), (line, error, raw)))
+
+    def account(self) -> Account:
+        """Return the account of all rows so far."""
+        return Account(self._rejected, self._counts())
+
+    def _counts(self) -> tuple[int, ...]:
+        return tuple(getattr(self.report, name) for name in _COUNTED)
 
 
 def short(error: BaseException) -> str:

@@ -1,27 +1,62 @@
 """Read the sentences of one file of any format."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import cast
 
 from core.corpora.formats import annotated, conll, token_tables, tool_rows, webanno
 from core.corpora.formats.detect import FileKind, named_in, place_in, records, suffix, values_in
 from core.corpora.formats.documents import read_document
-from core.corpora.formats.ledger import NAMES, TOO_LONG, Ledger, Record
+from core.corpora.formats.ledger import NAMES, TOO_LONG, Account, Ledger, ReadOptions, Record, Remembering
 from core.corpora.formats.name_lists import read_names
 from core.corpora.formats.rows import cells_of_rows
 from core.corpora.formats.sentences import from_text
 from core.corpora.formats.source import MAX_TEXT, lines, open_stream
+from core.processes import in_processes
+from core.reporter import Reporter, Silent
 from core.text.schemes import Scheme
-from core.text.sentence import Sentence
+from core.text.sentence import Counted, Sentence
+
+PAYS = 16 << 20  # bytes of a text file from which on processes save more time than their start takes
+_BATCH = 4096  # lines that a process reads at a time: about 0.1 s
+_Line = tuple[int, bytes, bool]  # number from 1, line, False if the line is too long
+_Part = tuple[list[tuple[str, str, str | None, int]], Account]
 
 
 def read_lines(path: Path, ledger: Ledger) -> Iterator[Sentence]:
     """Yield the sentences of a text file whose rows are lines."""
-    for line, text, at in _decoded(path, ledger):
+    if ledger.storing and path.stat().st_size >= PAYS:
+        yield from _counted_lines(path, ledger)
+        return
+    for line, text, at in _decoded(_lines(path, ledger), ledger):
         yield from from_text(text, line, ledger.doc, ledger, at)
+
+
+def _counted_lines(path: Path, ledger: Ledger) -> Iterator[Sentence]:
+    """Yield the sentences of a text file whose rows are lines, which one process per core reads."""
+    rows = _lines(path, ledger)
+    batches = iter(lambda: list(islice(rows, _BATCH)), [])
+    work = partial(_count, ledger.options, ledger.file, ledger.doc)
+    # `check` is called for each block of the file that the batches are read from.
+    with closing(in_processes(work, batches, Silent(), pays=True)) as parts:
+        for sentences, account in parts:
+            account.repeat(ledger)
+            for id_, text, doc, counted in sentences:
+                yield Counted(id=id_, tokens=(), text=text, doc=doc, counted=counted)
+
+
+def _count(options: ReadOptions, file: str, doc: str | None, batch: Sequence[_Line], _: Reporter) -> _Part:
+    """Return the sentences of some lines as (id, text, document, number of tokens), and the account of these lines."""
+    ledger = Remembering(options)
+    ledger.file = file
+    rows = ((text, line) for line, text, _ in _decoded(batch, ledger))
+    sentences = chain.from_iterable(from_text(text, line, doc, ledger) for text, line in rows)
+    found = [(each.id, each.text, each.doc, len(each.tokens)) for each in sentences]
+    return found, ledger.account()
 
 
 def read_paragraphs(path: Path, ledger: Ledger) -> Iterator[Sentence]:
@@ -30,7 +65,7 @@ def read_paragraphs(path: Path, ledger: Ledger) -> Iterator[Sentence]:
     A paragraph of more than `MAX_TEXT` characters is cut between lines.
     """
     first, begins, parts, size = 1, None, list[str](), 0
-    for line, text, at in _decoded(path, ledger):
+    for line, text, at in _decoded(_lines(path, ledger), ledger):
         if parts and (not text.strip() or size + len(text) > MAX_TEXT):
             if text.strip():
                 ledger.repair(first, 1, f"a paragraph of more than {MAX_TEXT:,} characters was cut")
@@ -44,26 +79,30 @@ def read_paragraphs(path: Path, ledger: Ledger) -> Iterator[Sentence]:
         yield from from_text("".join(parts), first, ledger.doc, ledger, begins)
 
 
-def _decoded(path: Path, ledger: Ledger) -> Iterator[tuple[int, str, int | None]]:
+def _lines(path: Path, ledger: Ledger) -> Iterator[_Line]:
+    with open_stream(path, ledger.options.encoding, ledger.tick) as stream:
+        yield from lines(stream)
+
+
+def _decoded(rows: Iterable[_Line], ledger: Ledger) -> Iterator[tuple[int, str, int | None]]:
     """Yield (line number, text, number of characters before the line) per line.
 
-    After a line that is too long, the number of characters is None.
+    rows: lines as `source.lines` yields them. After a line that is too long, the number of characters is None.
     """
     at: int | None = 0
-    with open_stream(path, ledger.options.encoding, ledger.tick) as stream:
-        for line, raw, fits in lines(stream):
-            if not fits:
-                at = None
-                ledger.reject(line, TOO_LONG.format(MAX_TEXT), raw.decode("utf-8", "replace"))
-                continue
-            try:
-                text = raw.decode()
-            except UnicodeDecodeError as error:
-                ledger.undecodable(line, error, raw)
-                at = None if at is None else at + len(raw.decode("utf-8", "replace"))
-                continue
-            yield line, text, at
-            at = None if at is None else at + len(text)
+    for line, raw, fits in rows:
+        if not fits:
+            at = None
+            ledger.reject(line, TOO_LONG.format(MAX_TEXT), raw.decode("utf-8", "replace"))
+            continue
+        try:
+            text = raw.decode()
+        except UnicodeDecodeError as error:
+            ledger.undecodable(line, error, raw)
+            at = None if at is None else at + len(raw.decode("utf-8", "replace"))
+            continue
+        yield line, text, at
+        at = None if at is None else at + len(text)
 
 
 def names_of(file: Path, kind: FileKind) -> token_tables.Names:
@@ -117,7 +156,7 @@ def _of_lines_or_rows(file: Path, kind: FileKind, scheme: Scheme, ledger: Ledger
     if kind.format == "conll":
         return conll.read_conll(file, scheme, ledger)
     if kind.format == NAMES:
-        split = ((line, text.split("\t")) for line, text, _ in _decoded(file, ledger))
+        split = ((line, text.split("\t")) for line, text, _ in _decoded(_lines(file, ledger), ledger))
         table = suffix(file) == ".csv"
         return read_names(cells_of_rows(file, kind.encoding, ledger) if table else split, ledger, table=table)
     if kind.container in ("brat", "whole"):
