@@ -1,4 +1,4 @@
-"""Compare one core with all cores: near duplicates of a corpus, and the import of a folder of documents.
+"""Compare one core with all cores: the import of a text file, near duplicates, and the import of documents.
 
 usage: python -m tests.lab.benchmarks.bench_cores [--rows 1000000] [--documents 40] [--rounds 3]
 
@@ -22,6 +22,7 @@ from unittest.mock import patch
 from core import processes
 from core.corpora import hygiene
 from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.corpora.readers import ReadOptions, ReadReport, read
 from core.reporter import Silent
 from tests import documents as make
@@ -41,6 +42,10 @@ def on(n: int) -> Iterator[None]:
 def audited(corpus: Corpus) -> str:
     found = hygiene.audit(corpus, [], Silent())
     return sha256(found.mask.tobytes() + found.cluster.tobytes()).hexdigest()
+
+
+def stored(path: Path, home: str) -> str:
+    return Library(Path(home)).seal(read(path, storing=True), name="text", origin={}).fingerprint
 
 
 def imported(folder: Path) -> str:
@@ -89,7 +94,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     with TemporaryDirectory() as home:
-        corpus = seal(home, planted(options.rows)[0])
+        rows, text = planted(options.rows)[0], Path(home) / "rows.txt"
+        text.write_text("\n".join(rows), encoding="utf-8")
+        compare(f"import of {options.rows:,} lines", lambda: stored(text, home), options.rounds)
+        corpus = seal(home, rows)
+        del rows
         compare(f"near duplicates of {options.rows:,} rows", lambda: audited(corpus), options.rounds)
         typeset(Path(home) / "documents", options.documents)
         title = f"{options.documents} PDFs of {PAGES} pages"
