@@ -8,7 +8,9 @@ from core.selection.base import Strategy
 from core.selection.strategies.baselines import LengthMatchedRandom, Random
 from core.selection.strategies.classifier import DomainClassifier
 from core.selection.strategies.cosine import CosineMlm, CosineMlmNer, CosinePretrained, Neighbours
+from core.selection.strategies.dsir import Dsir
 from core.selection.strategies.gazetteer import Gazetteer
+from core.selection.strategies.moore_lewis import MooreLewis
 from core.selection.strategies.perplexity import NgramPerplexity, PseudoPerplexity
 from core.selection.strategies.predictions import NerSelected
 
@@ -23,6 +25,8 @@ STRATEGIES: Mapping[str, type[Strategy]] = {
         NerSelected,
         PseudoPerplexity,
         NgramPerplexity,
+        MooreLewis,
+        Dsir,
         Gazetteer,
         LengthMatchedRandom,
         Random,

@@ -20,6 +20,11 @@ def uniform(ids: IntArray, seed: int) -> FloatArray:
     return ((x >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
 
 
+def sample(ids: IntArray, n: int, seed: int) -> IntArray:
+    """Draw up to `n` of the rows with these ids, ascending. A larger `n` only adds rows."""
+    return np.sort(np.argsort(uniform(ids, seed), kind="stable")[:n])
+
+
 def stratified(strata: IntArray, n: int, seed: int) -> IntArray:
     """Draw up to `n` indices, ascending: equally many from each stratum, unless a stratum has too few.
 

@@ -42,7 +42,17 @@ TRAIN, DEV, TEST = "legal-train", "legal-dev", "legal-test"
 SPLITS = ("--train", TRAIN, "--dev", DEV, "--holdout", TEST)
 SELECT = ("select", "--task", "legal-task", "--domain", "legal-domain", *SPLITS, "--precision", "fp32")
 TRAINED = ("cos-mlm", "cos-mlm-ner", "ner-selected", "pseudo-perplexity")  # these train a model first
-UNTRAINED = ("classifier", "knn", "cos-pretrained", "ngram-perplexity", "gazetteer", "random", "length-matched-random")
+UNTRAINED = (
+    "classifier",
+    "knn",
+    "cos-pretrained",
+    "ngram-perplexity",
+    "moore-lewis",
+    "dsir",
+    "gazetteer",
+    "random",
+    "length-matched-random",
+)
 HELP = "help"
 NUMBER = re.compile(r"(?<![\w.-])[-+]?\d[\d,]*(?:\.\d+)?(?![\w-])")  # no part of a name, a date or a run id
 

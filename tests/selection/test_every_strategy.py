@@ -139,7 +139,10 @@ def test_a_strategy_can_be_cancelled(case: tuple[str, dict[str, object]], source
         def check(self) -> None:
             raise Cancelled("stop")
 
-    if case[0] in ("classifier", "ngram-perplexity") or case[1].get("rank") in ("rarity", "type-balanced"):
+    if case[0] in ("classifier", "dsir", "moore-lewis", "ngram-perplexity") or case[1].get("rank") in (
+        "rarity",
+        "type-balanced",
+    ):
         with pytest.raises(Cancelled):
             make_strategy(*case, 0).prepare(sources, Stop())
         return

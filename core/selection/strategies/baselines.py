@@ -65,8 +65,7 @@ class LengthMatchedRandom(Strategy):
 
     def score(self, batch: Batch) -> FloatArray:
         lengths = np.array([len(sentence.tokens) for sentence in batch.sentences], dtype=np.int64)
-        gumbel = -np.log(-np.log(uniform(batch.ids, self.seed)))
-        result: FloatArray = self._log_weight[np.digitize(lengths, EDGES)] + gumbel
+        result: FloatArray = self._log_weight[np.digitize(lengths, EDGES)] + gumbel(batch.ids, self.seed)
         return result
 
     def learned(self) -> Arrays:
@@ -75,17 +74,28 @@ class LengthMatchedRandom(Strategy):
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
         """Return two parts: the log weight of the length, and noise (Gumbel top-k)."""
-        draw = uniform(np.array([int(evidence.sentence.id, 16)], dtype=np.uint64), evidence.seed)
         n = len(evidence.sentence.tokens)
         weight = evidence.model["log_weight"][np.digitize(n, EDGES)]
         likelier = f"how much likelier {n} tokens are in the task corpus than in the domain corpus (natural logarithm)"
-        noise = f"random number of this sentence with seed {evidence.seed}"
-        return Parts(
-            parts=[
-                Part(name=likelier, value=float(weight)),
-                Part(name=noise, value=float(-np.log(-np.log(draw[0])))),
-            ]
-        )
+        return Parts(parts=[Part(name=likelier, value=float(weight)), noise_of(evidence)])
+
+
+def gumbel(ids: IntArray, seed: int) -> FloatArray:
+    """Return standard Gumbel noise that depends on id and seed only, shape (n,).
+
+    The k largest sums of a log weight and this noise are k draws without replacement, with chances in proportion to the
+    weights (Gumbel top-k, Kool et al. 2019).
+    """
+    result: FloatArray = -np.log(-np.log(uniform(ids, seed)))
+    return result
+
+
+def noise_of(evidence: Evidence) -> Part:
+    """Return the noise of the explained sentence as a part."""
+    id = np.array([int(evidence.sentence.id, 16)], dtype=np.uint64)
+    return Part(
+        name=f"random number of this sentence with seed {evidence.seed}", value=float(gumbel(id, evidence.seed)[0])
+    )
 
 
 def _shares(lengths: IntArray) -> FloatArray:

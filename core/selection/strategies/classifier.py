@@ -15,7 +15,7 @@ from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Role
 from core.selection.base import Batch, Reads, Source, Strategy
 from core.selection.evidence import Arrays, Evidence, Part, Parts, top
-from core.stats.draws import uniform
+from core.stats.draws import sample
 from core.text.words import tokenize
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class DomainClassifier(Strategy):
 
     def learns_from(self, ids: IntArray) -> IntArray:
         """Return the rows of the sample that represents D_C."""
-        return np.sort(np.argsort(uniform(ids, self.seed), kind="stable")[: self.options.sample])
+        return sample(ids, self.options.sample, self.seed)
 
     def without_vectors(self, ids: IntArray, texts: Sequence[str]) -> FloatArray:
         """Return the log-odds of the wording."""

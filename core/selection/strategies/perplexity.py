@@ -6,9 +6,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from core.config import Config, option
 from core.errors import ModelError
@@ -75,35 +76,48 @@ class NgramPerplexity(Strategy):
         return self._model.perplexities([self._words(sentence) for sentence in batch.sentences])
 
     def learned(self) -> Arrays:
-        """Return the n-gram model: words as bytes, and per order the keys, log10 probabilities and back-offs."""
-        spelled = "\n".join(self._model.vocabulary).encode("utf-8", "surrogatepass")
-        arrays: Arrays = {"words": np.frombuffer(spelled, dtype=np.uint8)}
-        for n, table in enumerate(self._model.tables):
-            of_order = {f"keys{n}": table.keys, f"log_probs{n}": table.log_probs, f"backoffs{n}": table.backoffs}
-            arrays = {**arrays, **of_order}
+        """Return the n-gram model; see `arrays_of`."""
+        arrays = arrays_of(self._model)
         # Keep the key "anew": `explain` looks for it in scores of older versions too.
         return {**arrays, "anew": np.ones(1, np.bool_)} if self._words is retokenized else arrays
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
         """Return -log10 P of every token given the tokens before it, over N + 1. The sum is log10 of the perplexity."""
-        model, fields = evidence.model, ("keys", "log_probs", "backoffs")
-        orders = sum(name.startswith("keys") for name in model)
-        tables = [NgramTable(**{field: model[f"{field}{n}"] for field in fields}) for n in range(orders)]
-        words = bytes(model["words"]).decode("utf-8", "surrogatepass").split("\n")
-        scorer = KneserNey(vocabulary={word: i for i, word in enumerate(words)}, tables=tuple(tables))
-        marks = ("<s>", "</s>", "<unk>")  # if they occur in a text, they are unknown words
-        own_words = (retokenized if "anew" in model else own)(evidence.sentence)
-        tokens = [token if token not in marks else "<unk>" for token in own_words]
-        n = len(tokens) + 1
-        parts = [
-            Part(name=f"{i}. {token}", value=float(-np.log10(scorer.prob(token, ["<s>", *tokens[: i - 1]]))) / n)
-            for i, token in enumerate([*tokens, "</s>"], 1)
-        ]
+        words = (retokenized if "anew" in evidence.model else own)(evidence.sentence)
+        tokens = log10_by_token(model_of(evidence.model), words)
+        n = len(tokens)
         return Parts(
-            parts=parts,
+            parts=[Part(name=f"{i}. {token}", value=-log10 / n) for i, (token, log10) in enumerate(tokens, 1)],
             formula=f"each part is -log10 of a token's probability, divided by {n}; the score is 10 to their sum",
         )
+
+
+def arrays_of(model: KneserNey) -> dict[str, npt.NDArray[Any]]:
+    """Return an n-gram model as arrays: words as bytes, and per order the keys, log10 probabilities and back-offs."""
+    spelled = "\n".join(model.vocabulary).encode("utf-8", "surrogatepass")
+    arrays: dict[str, npt.NDArray[Any]] = {"words": np.frombuffer(spelled, dtype=np.uint8)}
+    for n, table in enumerate(model.tables):
+        arrays |= {f"keys{n}": table.keys, f"log_probs{n}": table.log_probs, f"backoffs{n}": table.backoffs}
+    return arrays
+
+
+def model_of(arrays: Arrays) -> KneserNey:
+    """Restore an n-gram model from its `arrays_of`."""
+    fields = ("keys", "log_probs", "backoffs")
+    orders = sum(name.startswith("keys") for name in arrays)
+    tables = [NgramTable(**{field: arrays[f"{field}{n}"] for field in fields}) for n in range(orders)]
+    words = bytes(arrays["words"]).decode("utf-8", "surrogatepass").split("\n")
+    return KneserNey(vocabulary={word: i for i, word in enumerate(words)}, tables=tuple(tables))
+
+
+def log10_by_token(model: KneserNey, words: Sequence[str]) -> list[tuple[str, float]]:
+    """Return each token and `</s>`, with log10 of its probability given the tokens before it."""
+    marks = ("<s>", "</s>", "<unk>")  # if they occur in a text, they are unknown words
+    tokens = [token if token not in marks else "<unk>" for token in words]
+    return [
+        (token, float(np.log10(model.prob(token, ["<s>", *tokens[:i]])))) for i, token in enumerate([*tokens, "</s>"])
+    ]
 
 
 _SHARE = 0.15  # share of a sentence's pieces that one pass of `sampled` masks
