@@ -120,12 +120,19 @@ def _checked(options: Mapping[str, object]) -> tuple[bool, bool]:
 
 def _more(name: str, strategy: Any) -> dict[str, Any]:
     """Ask for options of the strategy, the corpora and the encoder."""
-    config, embeds = KINDS["select"].config, strategy.reads in ("vectors", "both")
+    config = KINDS["select"].config
     with st.expander("More options", icon=":material/settings:"):
         own = config_form(strategy.Options, list(strategy.Options.model_fields), f"selection.{name}")
         others = config_form(config, (*CHOOSING, *(("cascade",) if strategy.cascades else ())), "selection")
-        others |= config_form(config, ENCODER if embeds else TRAINED if strategy.models else (), "selection")
+        others |= config_form(config, _encoder(strategy), "selection")
     return {"options": own, **others}
+
+
+def _encoder(strategy: Any) -> tuple[str, ...]:
+    """Return the options of the encoder that a strategy uses. Others whose ranks it uses may embed."""
+    if strategy.reads in ("vectors", "both") or strategy.others(strategy.Options()):
+        return ENCODER
+    return TRAINED if strategy.models else ()
 
 
 def _cost(strategy: Any) -> None:

@@ -27,7 +27,8 @@ from core.reporter import Parted, Silent
 from core.runs.context import RunContext
 from core.runs.store import Run, RunStore
 from core.runs.where import Where
-from core.selection import STRATEGIES, strategy_options
+from core.selection import involved, strategy_options
+from core.selection.base import Strategy
 from core.tagging import estimate
 from core.tagging.calibrate import CalibrateResult
 from core.tagging.estimate import START, Read, Speed, Speeds
@@ -171,15 +172,22 @@ class Seconds:
 
         Flags are computed once, embeddings once per encoder, scores once per strategy and seed.
         """
-        strategy, domain = STRATEGIES[cell.arm.strategy], self.corpora["domain"]
-        seconds = START / 3 + (domain.n_tokens * AUDIT if self._first("audit") else 0)
-        drawn = str(replicate.draw)
+        name, drawn = cell.arm.strategy, str(replicate.draw)
+        own = self.config.strategies.get(name, {})
+        seconds = START / 3 + (self.corpora["domain"].n_tokens * AUDIT if self._first("audit") else 0)
+        for strategy in involved(name, own):
+            options = strategy_options(strategy.name, own if strategy.name == name else {})
+            seconds += self._scores(strategy, options.model_dump(), drawn)
+        return seconds
+
+    def _scores(self, strategy: type[Strategy], own: Mapping[str, object], drawn: str) -> float:
+        """Return the seconds of scoring D_C by a strategy with its options `own`; 0 if it was counted before."""
+        domain = self.corpora["domain"]
         if not self._first("score", strategy.name, drawn):
-            return seconds
+            return 0.0
         models = sorted(strategy.models)
-        own = strategy_options(strategy.name, self.config.strategies.get(strategy.name, {})).model_dump()
-        folds = int(own.get("folds", 1)) if "ner" in models else 1
-        seconds += domain.n_tokens * SCORE
+        folds = int(str(own.get("folds", 1))) if "ner" in models else 1
+        seconds = domain.n_tokens * SCORE
         if models and self._first("B1", drawn):
             task = self.corpora["task"]
             seconds += self._mlm(len(task), task.n_tokens, [task])

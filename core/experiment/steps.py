@@ -23,7 +23,7 @@ from core.kind import Job, Options
 from core.pretraining.pretrain import PretrainConfig
 from core.runs.result import read
 from core.runs.store import Run
-from core.selection import STRATEGIES
+from core.selection import STRATEGIES, involved
 from core.selection.result import SelectResult
 from core.selection.select import LARGE, SelectConfig
 from core.selection.strategies.gazetteer import Gazetteer
@@ -283,7 +283,8 @@ class Stages:
             of_strategy = {"preset": config.preset, **of_strategy}
         options |= {"holdout": config.held_out, "strategy": arm.strategy, "options": of_strategy}
         if self.pool:  # the same held-out text for all replicates, so that they share the audit of D_C
-            options |= {"holdout": self.barred, "dev": config.dev if "ner" in STRATEGIES[arm.strategy].models else ""}
+            trains = any("ner" in each.models for each in involved(arm.strategy, of_strategy))
+            options |= {"holdout": self.barred, "dev": config.dev if trains else ""}
         if arm.strategy == Gazetteer.name and config.gazetteer:
             options["train"] = config.gazetteer
         if len(self.job.corpus(config.domain)) > LARGE:  # lines and replicates share the vectors of all sentences

@@ -15,7 +15,8 @@ from core.models.hub import BUNDLED
 from core.models.vocabulary_fit import UNKNOWN_MOST, Coverage, coverage
 from core.results import Role
 from core.runs.store import is_run_id
-from core.selection import DEFAULT_STRATEGY, STRATEGIES, strategy_options
+from core.selection import DEFAULT_STRATEGY, STRATEGIES, involved, strategy_options
+from core.selection.base import Strategy
 
 BARELY, HARDLY = UNKNOWN_MOST, 0.5  # share of unknown pieces: amber above BARELY, red from HARDLY on
 BYTES = 1.0  # pieces per character; with more, the vocabulary cuts letters into bytes
@@ -117,15 +118,16 @@ def subject(kind: str, options: Mapping[str, object], library: Library) -> Subje
 
 def _selection(options: Mapping[str, object], library: Library) -> Subject:
     name = str(options.get("strategy", DEFAULT_STRATEGY))
-    strategy = STRATEGIES.get(name)
-    learns = strategy is not None and Role.LABELLED in strategy.needs
-    embeds = strategy is not None and bool(strategy.models or strategy.reads in ("vectors", "both"))
+    own = options.get("options")
+    given = own if isinstance(own, Mapping) else {}
+    every = _involved(name, given)
+    learns = any(Role.LABELLED in strategy.needs for strategy in every)
+    embeds = any(strategy.models or strategy.reads in ("vectors", "both") for strategy in every)
     roles = ("task", "domain", *(("train", "dev") if learns else ()))
     corpora = _corpora({role: options.get(role) for role in roles}, library)
     if "train" in corpora and not corpora["train"].labelled:
         del corpora["train"]  # a list of names, not a labelled corpus
-    own = options.get("options")
-    needs = {name: needed(name, own if isinstance(own, Mapping) else {})}
+    needs = {name: needed(name, given)}
     encoder = str(options.get("encoder", BUNDLED)) if embeds else ""
     budget = str(options.get("budget", "10%"))
     return Subject(corpora=corpora, budgets=(budget,), encoder=encoder, strategies=needs)
@@ -162,8 +164,16 @@ def needed(strategy: str, options: Mapping[str, object]) -> int:
     if known is None or not known.topical:
         return 0
     with suppress(WinnowError):
-        return max(2, int(getattr(strategy_options(strategy, options), "folds", 2)))
+        others = [other.Options() for other in involved(strategy, options)[1:]]
+        return max(2, *(int(getattr(own, "folds", 2)) for own in (strategy_options(strategy, options), *others)))
     return 2
+
+
+def _involved(strategy: str, options: Mapping[str, object]) -> tuple[type[Strategy], ...]:
+    """Return a strategy and those whose ranks it uses; none for an unknown name or option, which a run refuses."""
+    with suppress(ConfigError):
+        return involved(strategy, options)
+    return ()
 
 
 def _encoder(options: Mapping[str, object]) -> str:

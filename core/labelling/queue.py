@@ -34,7 +34,7 @@ from core.paths import home
 from core.results import FloatArray, IntArray
 from core.runs.run import Run
 from core.runs.store import RunStore
-from core.selection import STRATEGIES
+from core.selection import involved
 from core.selection.result import Scored, withheld_flags
 from core.selection.score import ScoreConfig
 from core.selection.select import mmr
@@ -142,7 +142,8 @@ def run(config: QueueConfig, job: Job) -> QueueResult:
     held_out = tuple(dict.fromkeys(filter(None, (*config.holdout, config.dev))))
     audit = job.child("audit", corpus=config.domain, held_out=held_out, **Flagging().model_dump())
     given = config.model_dump(include=set(ScoreConfig.model_fields)) | {"holdout": held_out}
-    given["dev"] = config.dev if "ner" in STRATEGIES[config.strategy].models else ""
+    trains = any("ner" in each.models for each in involved(config.strategy, config.options))
+    given["dev"] = config.dev if trains else ""
     score = job.child("score", **given)
     scored = Scored.read(score, audit, job.library)
     eligible = scored.eligible(withheld_flags(()))

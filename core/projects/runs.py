@@ -25,7 +25,7 @@ from core.runs.events import Event, RunState, State
 from core.runs.result import read
 from core.runs.run import Run
 from core.runs.where import LOCAL, ON, Where, checked, ray_installed
-from core.selection import STRATEGIES
+from core.selection import STRATEGIES, involved
 from core.shown import brief
 
 
@@ -48,8 +48,13 @@ def _unread(run: Run) -> tuple[str, ...]:
     """Return the roles that a run has as input but does not use. Most strategies do not use the training set."""
     if run.manifest.kind == "queue":  # a queue only leaves out the sentences of the training set
         return ("train",)
-    strategy = STRATEGIES.get(str(run.manifest.config.get("strategy"))) if run.manifest.kind == "select" else None
-    return ("train",) if strategy and Role.LABELLED not in strategy.needs else ()
+    config = run.manifest.config
+    if run.manifest.kind != "select" or config["strategy"] not in STRATEGIES:
+        return ()
+    with suppress(ConfigError):  # an option of an older version
+        every = involved(config["strategy"], config["options"])
+        return () if any(Role.LABELLED in strategy.needs for strategy in every) else ("train",)
+    return ()
 
 
 def at_work() -> list[Run]:

@@ -9,6 +9,7 @@ from core.selection.strategies.baselines import LengthMatchedRandom, Random
 from core.selection.strategies.classifier import DomainClassifier
 from core.selection.strategies.cosine import CosineMlm, CosineMlmNer, CosinePretrained, Neighbours
 from core.selection.strategies.dsir import Dsir
+from core.selection.strategies.fuse import Fuse
 from core.selection.strategies.gazetteer import Gazetteer
 from core.selection.strategies.moore_lewis import MooreLewis
 from core.selection.strategies.perplexity import NgramPerplexity, PseudoPerplexity
@@ -27,6 +28,7 @@ STRATEGIES: Mapping[str, type[Strategy]] = {
         NgramPerplexity,
         MooreLewis,
         Dsir,
+        Fuse,
         Gazetteer,
         LengthMatchedRandom,
         Random,
@@ -43,6 +45,20 @@ def make_strategy(name: str, options: Mapping[str, object], seed: int) -> Strate
 
 def strategy_options(name: str, options: Mapping[str, object]) -> Config:
     """Return a strategy's own options, checked. Errors: ConfigError for an unknown name or option."""
+    checked = _known(name).Options.parse(dict(options))
+    for other in STRATEGIES[name].others(checked):
+        if _known(other).others(_known(other).Options()):
+            raise ConfigError(f"strategy {name}: {other} uses ranks of other strategies; name one that does not.")
+    return checked
+
+
+def involved(name: str, options: Mapping[str, object]) -> tuple[type[Strategy], ...]:
+    """Return a strategy's class, and those of the strategies whose ranks it uses. Errors: as in `strategy_options`."""
+    others = STRATEGIES[name].others(strategy_options(name, options)) if name in STRATEGIES else ()
+    return _known(name), *(STRATEGIES[other] for other in others)
+
+
+def _known(name: str) -> type[Strategy]:
     if name not in STRATEGIES:
         raise ConfigError(f"strategy: {name!r} is not known; choose one of {', '.join(STRATEGIES)}.")
-    return STRATEGIES[name].Options.parse(dict(options))
+    return STRATEGIES[name]

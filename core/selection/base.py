@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from core.selection.evidence import Arrays, Evidence, Parts, Spans
 from core.text.sentence import Sentence
 
 Reads = Literal["ids", "text", "vectors", "both", "spans"]
-Model = Literal["mlm", "ner"]  # B1, a language model of T_C; B2, a tagger (SOURCES.md, B1 and B2)
+# B1, a language model of T_C; B2, a tagger (SOURCES.md, B1 and B2); the same encoder, trained on a sample of D_C.
+Model = Literal["mlm", "ner", "prior"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,7 @@ class Batch:
 
     ids: `(n,)` uint64. sentences: the n sentences, or empty if the strategy uses only vectors or ids.
     vectors: `(n, d)` rows of length 1 (0 for an empty sentence), or None. spans: the sentences' entities, per tagger.
+    ranks: `(n, k)` ranks among D_C by each of `Strategy.others`, see `choose.ranks`; None without others.
     report: reporter of slow strategies for their progress within the batch.
     """
 
@@ -36,6 +38,7 @@ class Batch:
     sentences: Sequence[Sentence] = ()
     vectors: FloatArray | None = None
     spans: Sequence[Spans] = ()
+    ranks: FloatArray | None = None
     report: Reporter = field(default_factory=Silent)
 
     def __len__(self) -> int:
@@ -48,7 +51,8 @@ class Source:
 
     vectors, norms: `(n, d)` and `(n,)`; a raw embedding is `vectors[i] * norms[i]`. Both are None if the strategy does
     not use vectors. keep: mask `(n,)` of the rows to learn from, without test leaks. spans: the corpus's entities, per
-    tagger. model: folder of the language model that was trained on the corpus, if the strategy needs one.
+    tagger. model: folder of the language model that was trained on the corpus, if the strategy needs one. ranks: as in
+    `Batch`, of all rows.
     """
 
     corpus: Corpus
@@ -57,6 +61,7 @@ class Source:
     keep: BoolArray | None = None
     spans: Sequence[Spans] = ()
     model: Path | None = None
+    ranks: FloatArray | None = None
 
     def batches(self, reads: Reads, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Yield rows `start` to `stop - 1` in order, at most `BLOCK` per batch, without reading other rows."""
@@ -64,7 +69,8 @@ class Source:
             rows = slice(start, start + len(ids))
             vectors = None if self.vectors is None else self.vectors[rows]
             spans = tuple(tagger_spans.part(rows.start, rows.stop) for tagger_spans in self.spans)
-            yield Batch(ids=ids, sentences=sentences, vectors=vectors, spans=spans)
+            ranks = None if self.ranks is None else self.ranks[rows]
+            yield Batch(ids=ids, sentences=sentences, vectors=vectors, spans=spans, ranks=ranks)
             start = rows.stop
 
     def sentences(self) -> Iterator[Sentence]:
@@ -128,13 +134,26 @@ class Strategy(ABC):
     def __init__(self, options: Config, seed: int) -> None:
         self.options, self.seed = options, seed
 
+    @classmethod
+    def others(cls, options: Any) -> tuple[str, ...]:
+        """Return the strategies that score D_C first, with their default options. Their ranks are in `Batch.ranks`."""
+        return ()
+
+    @classmethod
+    def sized(cls, options: Any, n: int) -> Any:
+        """Return the options with values that depend on `n`, the number of sentences that `select` takes at first."""
+        return options
+
     @abstractmethod
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         """Fit the strategy. Called once, before `score`."""
 
     @abstractmethod
     def score(self, batch: Batch) -> FloatArray:
-        """Return scores `(len(batch),)`. Each depends only on its own sentence; NaN if it could not be computed."""
+        """Return scores `(len(batch),)`; NaN if a score could not be computed.
+
+        Each depends only on its own sentence and its ranks, so that chunks do not change it.
+        """
 
     def learns_from(self, ids: IntArray) -> IntArray:
         """Return the rows of D_C whose vectors `prepare` reads, ascending. ids: those of D_C, `(n,)`."""

@@ -18,6 +18,15 @@ def ranking(values: FloatArray, prefer: Prefer) -> IntArray:
     return order[: len(order) - int(np.isnan(keys).sum())]
 
 
+def ranks(values: FloatArray, prefer: Prefer) -> FloatArray:
+    """Return each row's rank `(n,)`: 1 plus the number of better rows, so ties share a rank; NaN if not scored."""
+    keys = -values if prefer == "high" else values
+    known = np.sort(keys[~np.isnan(keys)])
+    result: FloatArray = np.searchsorted(known, keys, side="left") + 1.0
+    result[np.isnan(keys)] = np.nan
+    return result
+
+
 def choose(
     scores: Scores,
     budget: Budget,

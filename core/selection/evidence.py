@@ -4,7 +4,7 @@ Flat arrays take megabytes where objects would take gigabytes, and load without 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -120,7 +120,7 @@ class Evidence:
 
     vector: unit vector, shape (d,), None if the strategy uses text. task, task_norms: T_C's vectors, shape (t, d), and
     norms, shape (t,). model: arrays of `Strategy.learned`. options: the strategy's options. labelled: L_C. spans: the
-    sentence's entities by each tagger.
+    sentence's entities by each tagger. ranks: the sentence's rank by each of `Strategy.others`, NaN if not scored.
     """
 
     sentence: Sentence
@@ -134,6 +134,7 @@ class Evidence:
     task_norms: FloatArray | None = None
     labelled: Corpus | None = None
     spans: Sequence[Spans] = ()
+    ranks: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def whole(self) -> Part:

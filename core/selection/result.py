@@ -73,7 +73,8 @@ class ScoreResult:
     """Result of a `score` or a `cascade` run.
 
     unit, prefer: unit of the scores and their better end. scored: number of D_C's sentences. made_by: ids of the runs
-    behind the scores, by kind of run (for embeddings kind and role); empty if no models were trained for them.
+    behind the scores, by kind of run (for embeddings kind and role): those that trained models, what these models
+    computed, and the scores of strategies whose ranks were used.
     cascade: of a `cascade` run.
     """
 

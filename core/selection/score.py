@@ -26,11 +26,11 @@ from core.results import BoolArray, FloatArray, IntArray, Role, Rows
 from core.runs.chunks import About, Opened, Part
 from core.runs.run import Run
 from core.runs.spread import spread
-from core.selection import DEFAULT_STRATEGY, STRATEGIES, make_strategy, strategy_options
+from core.selection import DEFAULT_STRATEGY, STRATEGIES, involved, make_strategy, strategy_options
 from core.selection.base import AdaptedOptions, Batch, Source, Strategy
-from core.selection.choose import ranking
+from core.selection.choose import ranking, ranks
 from core.selection.evidence import Arrays, Spans
-from core.selection.result import ScoreResult, write
+from core.selection.result import ScoreResult, read_values, write
 from core.selection.strategies.predictions import fold
 from core.tagging.predictions import read_spans
 from core.training.on_device import on_device, worker_device
@@ -61,8 +61,8 @@ class ScoreConfig(EncoderOptions):
 
     def settled(self) -> Self:
         """Return these options, with the encoder's hash if the strategy embeds or trains."""
-        strategy = STRATEGIES[self.strategy]
-        return super().settled() if strategy.models or strategy.reads in ("vectors", "both") else self
+        every = involved(self.strategy, self.options)
+        return super().settled() if any(each.models or each.reads in ("vectors", "both") for each in every) else self
 
     @field_validator("options")
     @classmethod
@@ -73,11 +73,13 @@ class ScoreConfig(EncoderOptions):
     @model_validator(mode="after")
     def _has_what_it_needs(self) -> Self:
         """Check the inputs before anything is trained. Errors: ConfigError."""
-        strategy = STRATEGIES[self.strategy]
-        if Role.LABELLED in strategy.needs and not self.train:
-            raise ConfigError(f"strategy {self.strategy}: needs labels; give them with --train.")
-        if "ner" in strategy.models and not self.dev:
-            raise ConfigError(f"strategy {self.strategy}: trains a tagger, which needs a dev set; give it with --dev.")
+        for strategy in involved(self.strategy, self.options):
+            if Role.LABELLED in strategy.needs and not self.train:
+                raise ConfigError(f"strategy {strategy.name}: needs labels; give them with --train.")
+            if "ner" in strategy.models and not self.dev:
+                raise ConfigError(
+                    f"strategy {strategy.name}: trains a tagger, which needs a dev set; give it with --dev."
+                )
         return self
 
 
@@ -199,9 +201,23 @@ def sources_of(
     if models and strategy.reads == "spans":
         spans, made_by["tag"] = tagged(job, domain.fingerprint, models)
         sources[Role.DOMAIN] = replace(sources[Role.DOMAIN], spans=spans)
+    if others := strategy.others(strategy.options):
+        columns, made_by["score"] = ranked(config, others, job)
+        sources[Role.DOMAIN] = replace(sources[Role.DOMAIN], ranks=columns)
     if config.train:
         sources[Role.LABELLED] = Source(corpus=job.corpus(config.train))
     return sources, made_by
+
+
+def ranked(config: ScoreConfig, others: Sequence[str], job: Job) -> tuple[FloatArray, list[str]]:
+    """Score D_C by other strategies. Return the ranks, shape (n, k), and the run ids."""
+    runs = []
+    for other in others:
+        # As in a selection by this strategy, so that both share one run: without a tagger, dev has no use.
+        dev = config.dev if "ner" in STRATEGIES[other].models else ""
+        runs.append(job.child("score", **config.model_dump() | {"strategy": other, "options": {}, "dev": dev}))
+    columns = [ranks(read_values(run), STRATEGIES[other].prefer) for run, other in zip(runs, others, strict=True)]
+    return np.stack(columns, axis=1), [run.id for run in runs]
 
 
 def _refuse_swapped(task: Corpus, domain: Corpus) -> None:

@@ -28,7 +28,7 @@ from core.results import FloatArray, IntArray, Prefer, Selection
 from core.runs.result import read as read_result
 from core.runs.run import Run
 from core.runs.store import RunStore
-from core.selection import STRATEGIES
+from core.selection import STRATEGIES, involved
 from core.selection import result as scores
 from core.selection.choose import check_budget
 from core.selection.result import Scored, ScoreResult, SelectResult, withheld_flags
@@ -121,7 +121,8 @@ def run(config: SelectConfig, job: Job) -> SelectResult:
     flagging = config.model_dump(include=set(Flagging.model_fields))
     job.context.part(1, PARTS, "duplicates and test leaks")
     audit_run = job.child("audit", corpus=config.domain, held_out=holdout, **flagging)
-    trains = "ner" in STRATEGIES[config.strategy].models  # other strategies use the dev set only to find test leaks
+    # Strategies without a tagger use the dev set only to find test leaks.
+    trains = any("ner" in each.models for each in involved(config.strategy, config.options))
     shared = config.model_dump(include=set(ScoreConfig.model_fields)) | {"holdout": holdout}
     shared["dev"] = config.dev if trains else ""
     job.context.part(2, PARTS, "scores")

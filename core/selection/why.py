@@ -21,9 +21,10 @@ from core.runs.store import Run, RunStore
 from core.selection import STRATEGIES
 from core.selection.base import Strategy
 from core.selection.choice import Edits
+from core.selection.choose import ranks
 from core.selection.evidence import Evidence, Part, Parts, Spans
 from core.selection.near import cosines
-from core.selection.result import Scored, ScoredRow, ScoreResult, SelectResult, read_learnt
+from core.selection.result import Scored, ScoredRow, ScoreResult, SelectResult, read_learnt, read_values
 from core.tagging.predictions import read_spans
 
 
@@ -158,6 +159,7 @@ def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Libr
         task_norms=task_vectors[1] if known and task_vectors else None,
         labelled=_labelled(config["train"], library),
         spans=[tagger_spans.part(row, row + 1) for tagger_spans in predicted(store, score_run)],
+        ranks=_ranks(store, score_run, row),
     )
 
 
@@ -181,6 +183,19 @@ def predicted(store: RunStore, score_run: Run) -> list[Spans]:
         return [read_spans(store.get(name)) for name in read_result(score_run, ScoreResult).made_by.get("tag", ())]
     except RunError:
         return []
+
+
+def _ranks(store: RunStore, score_run: Run, row: int) -> dict[str, float]:
+    """Return the row's rank by each strategy whose ranks the scores use; {} if a run behind them was removed."""
+    try:
+        others = [store.get(name) for name in read_result(score_run, ScoreResult).made_by.get("score", ())]
+    except RunError:
+        return {}
+    results = [read_result(other, ScoreResult) for other in others]
+    return {
+        result.strategy: float(ranks(read_values(other), result.prefer)[row])
+        for other, result in zip(others, results, strict=True)
+    }
 
 
 def _labelled(fingerprint: str, library: Library) -> Corpus | None:

@@ -49,6 +49,7 @@ UNTRAINED = (
     "ngram-perplexity",
     "moore-lewis",
     "dsir",
+    "fuse",
     "gazetteer",
     "random",
     "length-matched-random",

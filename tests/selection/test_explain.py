@@ -88,7 +88,11 @@ def test_parts_of_an_explanation_sum_to_the_score(
     sentences = [sentence(text) for text in ASKED]
     ids = np.array([int(s.id, 16) for s in sentences], dtype=np.uint64)
     found_in = tagged(ASKED, folds)
-    scores = strategy.score(Batch(ids=ids, sentences=sentences, vectors=vectors, spans=found_in))
+    others = strategy.others(strategy.options)
+    ranks = np.arange(1.0, len(ASKED) * len(others) + 1).reshape(len(ASKED), -1)
+    if others:
+        ranks[1, 0] = np.nan  # the first of them could not score this sentence
+    scores = strategy.score(Batch(ids=ids, sentences=sentences, vectors=vectors, spans=found_in, ranks=ranks))
     for row, (row_sentence, vector, score) in enumerate(zip(sentences, vectors, scores.tolist(), strict=True)):
         evidence = Evidence(
             sentence=row_sentence,
@@ -102,6 +106,7 @@ def test_parts_of_an_explanation_sum_to_the_score(
             task_norms=task.norms,
             labelled=sources[Role.LABELLED].corpus,
             spans=[each.part(row, row + 1) for each in found_in],
+            ranks=dict(zip(others, ranks[row].tolist(), strict=True)),
         )
         found = explain(name, evidence)
         if name == "pseudo-perplexity":  # its parts would need the model
