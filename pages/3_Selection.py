@@ -42,6 +42,10 @@ READING = {
     "spans": "the tagger reads every sentence of the domain corpus",
     "text": "it reads every sentence of the domain corpus once per token, about thirty times",
 }
+COMPARED = (
+    "a second one is trained on as much text of the domain corpus; then both read the best sentences of the default "
+    "strategy several times"
+)
 CHOOSING = ("min_tokens", "max_tokens", "transductive", "seed")
 NEEDS = "A selection needs a task corpus (sentences like those that your tagger will read) and a domain corpus."
 WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.STRATEGY, terms.BUDGET, terms.SCORE, terms.LEAK, terms.TOKEN)
@@ -140,11 +144,12 @@ def _cost(strategy: Any) -> None:
     if not strategy.models:
         return
     tagger = ", then a tagger from it on the labels" if "ner" in strategy.models else ""
+    reading = COMPARED if "prior" in strategy.models else READING[strategy.reads]
     domain = corpora.roles().get("domain")
     size = f" Your domain corpus has {count(len(corpora.find(domain)), 'sentence')}." if domain else ""
     st.warning(
         f"This takes longer than other strategies. First a language model is trained on the task corpus{tagger}; then "
-        f"{READING[strategy.reads]}.{size} Without a GPU that is minutes for thousands of sentences and hours for "
+        f"{reading}.{size} Without a GPU that is minutes for thousands of sentences and hours for "
         "hundreds of thousands. Models and scores are kept: another budget, and most other options, reuse them.",
         icon=":material/hourglass_top:",
     )

@@ -29,6 +29,7 @@ from core.runs.store import Run, RunStore
 from core.runs.where import Where
 from core.selection import involved, strategy_options
 from core.selection.base import Strategy
+from core.selection.choose import expected
 from core.tagging import estimate
 from core.tagging.calibrate import CalibrateResult
 from core.tagging.estimate import START, Read, Speed, Speeds
@@ -177,6 +178,8 @@ class Seconds:
         seconds = START / 3 + (self.corpora["domain"].n_tokens * AUDIT if self._first("audit") else 0)
         for strategy in involved(name, own):
             options = strategy_options(strategy.name, own if strategy.name == name else {})
+            if n := expected(Budget.parse(cell.budget), len(self.corpora["domain"]), self.corpora["domain"].n_tokens):
+                options = strategy.sized(options, n)
             seconds += self._scores(strategy, options.model_dump(), drawn)
         return seconds
 
@@ -191,6 +194,9 @@ class Seconds:
         if models and self._first("B1", drawn):
             task = self.corpora["task"]
             seconds += self._mlm(len(task), task.n_tokens, [task])
+        if "prior" in models and self._first("prior", drawn):
+            task = self.corpora["task"]
+            seconds += self._mlm(len(task), task.n_tokens, [domain])
         if "ner" in models and self._first("B2", str(folds), drawn):
             seconds += self.finetune(0) / len(self.config.tagger_seeds) * folds
         one_pass = self._pieces("domain") * self.measured.embed[1]
@@ -202,6 +208,9 @@ class Seconds:
             seconds += one_pass * len(new)
         elif strategy.reads == "spans":
             seconds += one_pass * folds if self._first("tag", str(folds), drawn) else 0
+        elif "prior" in models:  # loss-drop takes some passes of two models, for some of the sentences
+            share = min(int(str(own["pool"])) or len(domain), len(domain)) / len(domain)
+            seconds += one_pass * 2 * int(str(own["passes"])) * share
         elif models:  # pseudo-perplexity takes a pass for every word piece of a sentence
             seconds += one_pass * self._pieces("domain") / len(domain)
         return seconds

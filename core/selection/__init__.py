@@ -11,6 +11,7 @@ from core.selection.strategies.cosine import CosineMlm, CosineMlmNer, CosinePret
 from core.selection.strategies.dsir import Dsir
 from core.selection.strategies.fuse import Fuse
 from core.selection.strategies.gazetteer import Gazetteer
+from core.selection.strategies.loss_drop import LossDrop
 from core.selection.strategies.moore_lewis import MooreLewis
 from core.selection.strategies.perplexity import NgramPerplexity, PseudoPerplexity
 from core.selection.strategies.predictions import NerSelected
@@ -25,6 +26,7 @@ STRATEGIES: Mapping[str, type[Strategy]] = {
         CosineMlmNer,
         NerSelected,
         PseudoPerplexity,
+        LossDrop,
         NgramPerplexity,
         MooreLewis,
         Dsir,

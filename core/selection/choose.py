@@ -72,6 +72,15 @@ def check_budget(budget: Budget, n_sentences: int, n_tokens: int) -> None:
         )
 
 
+def expected(budget: Budget, n_sentences: int, n_tokens: int) -> int | None:
+    """Return about how many of D_C's sentences a budget takes, at least 1; None for a threshold."""
+    if budget.unit == "threshold":
+        return None
+    mean = n_tokens / n_sentences
+    by_unit = {"tokens": budget.value / mean, "fraction": budget.value * n_sentences}
+    return min(max(round(by_unit.get(budget.unit, budget.value)), 1), n_sentences)
+
+
 def _count(budget: Budget, free: IntArray, scores: Scores, lengths: IntArray) -> int:
     """Return the number of `free` rows, best first, that the budget takes."""
     # Inclusive in both directions: a threshold is the worst score that is still taken.

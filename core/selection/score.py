@@ -32,6 +32,7 @@ from core.selection.choose import ranking, ranks
 from core.selection.evidence import Arrays, Spans
 from core.selection.result import ScoreResult, read_values, write
 from core.selection.strategies.predictions import fold
+from core.stats.draws import sample
 from core.tagging.predictions import read_spans
 from core.training.on_device import on_device, worker_device
 from core.training.saved_models import folder
@@ -133,11 +134,13 @@ class Adapted:
     """Runs that trained the models of a strategy.
 
     mlm: trained B1, the encoder after masked language modelling on T_C. ner: trained B2, which is B1 as a tagger. `ner`
-    is empty, or holds one run, or one run per fold of L_C.
+    is empty, or holds one run, or one run per fold of L_C. prior: the encoder after the same training as B1, on a
+    sample of D_C; None if the strategy does not use it.
     """
 
     mlm: Run
     ner: tuple[Run, ...] = ()
+    prior: Run | None = None
 
 
 def run(config: ScoreConfig, job: Job) -> ScoreResult:
@@ -190,7 +193,7 @@ def sources_of(
     models, made_by = _models(config, strategy, job)
     sources = {
         Role.TASK: Source(corpus=task, keep=keep, model=folder(models.mlm) if models else None),
-        Role.DOMAIN: Source(corpus=domain),
+        Role.DOMAIN: Source(corpus=domain, model=folder(models.prior) if models and models.prior else None),
     }
     if strategy.reads in ("vectors", "both"):
         for role in embeds:
@@ -229,17 +232,32 @@ def _refuse_swapped(task: Corpus, domain: Corpus) -> None:
 
 
 def _models(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[Adapted | None, dict[str, list[str]]]:
-    """Train B1, and B2 if the strategy needs it. Return the runs, and their ids by kind of run."""
+    """Train B1, and B2 or the model of D_C if the strategy needs it. Return the runs, and their ids by kind of run."""
     if not strategy.models:
         return None, {}
     options = strategy_options(config.strategy, config.options)
     shared = options.model_dump(mode="json", include=set(AdaptedOptions.model_fields))
     b1 = language_model(job, config.task, _held_out(config), config, seed=config.seed, **shared)
+    if "prior" in strategy.models:
+        drawn = _sample(job, config, len(learnable(config.task, _held_out(config), job)))
+        prior = language_model(job, drawn.fingerprint, _held_out(config), config, seed=config.seed, **shared)
+        return Adapted(mlm=b1, prior=prior), {"pretrain": [b1.id, prior.id]}
     if "ner" not in strategy.models:
         return Adapted(mlm=b1), {"pretrain": [b1.id]}
     train, dev, folds = job.corpus(config.train), job.corpus(config.dev), getattr(options, "folds", 1)
     b2 = taggers(job, b1, train=train, dev=dev, folds=folds, seed=config.seed, **shared)
     return Adapted(mlm=b1, ner=b2), {"pretrain": [b1.id], "finetune": [run.id for run in b2]}
+
+
+def _sample(job: Job, config: ScoreConfig, n: int) -> Corpus:
+    """Store and return `n` random sentences of D_C."""
+    domain = job.corpus(config.domain)
+    return job.library.subset(
+        domain,
+        sample(domain.ids(), n, config.seed),
+        name=f"{domain.name} sample of {n}",
+        origin={"from": domain.fingerprint, "sample": n, "seed": config.seed},
+    )
 
 
 def _held_out(config: ScoreConfig) -> tuple[str, ...]:

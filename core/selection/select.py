@@ -28,9 +28,9 @@ from core.results import FloatArray, IntArray, Prefer, Selection
 from core.runs.result import read as read_result
 from core.runs.run import Run
 from core.runs.store import RunStore
-from core.selection import STRATEGIES, involved
+from core.selection import STRATEGIES, involved, strategy_options
 from core.selection import result as scores
-from core.selection.choose import check_budget
+from core.selection.choose import check_budget, expected
 from core.selection.result import Scored, ScoreResult, SelectResult, withheld_flags
 from core.selection.score import ScoreConfig
 from core.shown import count
@@ -125,6 +125,7 @@ def run(config: SelectConfig, job: Job) -> SelectResult:
     trains = any("ner" in each.models for each in involved(config.strategy, config.options))
     shared = config.model_dump(include=set(ScoreConfig.model_fields)) | {"holdout": holdout}
     shared["dev"] = config.dev if trains else ""
+    shared["options"] = _sized(config, budget, domain)
     job.context.part(2, PARTS, "scores")
     score_run = _scored(config, job, shared, audit_run, drop)
     job.context.part(3, PARTS, "selection")
@@ -162,6 +163,15 @@ def _scored(config: SelectConfig, job: Job, shared: Mapping[str, object], audit:
         if cascade.within:
             return run
     return job.child("score", **shared)
+
+
+def _sized(config: SelectConfig, budget: Budget, domain: Corpus) -> Mapping[str, object]:
+    """Return the strategy's options, with values that depend on the budget; see `Strategy.sized`."""
+    n = expected(budget, domain.n_sentences, domain.n_tokens)
+    if n is None:
+        return config.options
+    options = strategy_options(config.strategy, config.options)
+    return STRATEGIES[config.strategy].sized(options, n).model_dump(mode="json")
 
 
 def _seal(config: SelectConfig, job: Job, domain: Corpus, chosen: Selection) -> Corpus:

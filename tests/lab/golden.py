@@ -41,7 +41,7 @@ PROJECT = "Golden"  # the finished sample; the sample corpora lie in the first p
 TRAIN, DEV, TEST = "legal-train", "legal-dev", "legal-test"
 SPLITS = ("--train", TRAIN, "--dev", DEV, "--holdout", TEST)
 SELECT = ("select", "--task", "legal-task", "--domain", "legal-domain", *SPLITS, "--precision", "fp32")
-TRAINED = ("cos-mlm", "cos-mlm-ner", "ner-selected", "pseudo-perplexity")  # these train a model first
+TRAINED = ("cos-mlm", "cos-mlm-ner", "ner-selected", "pseudo-perplexity", "loss-drop")  # these train a model first
 UNTRAINED = (
     "classifier",
     "knn",

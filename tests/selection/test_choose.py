@@ -9,7 +9,7 @@ from core.config import Budget, Unit
 from core.corpora.hygiene import FLAGS
 from core.errors import ConfigError
 from core.results import FloatArray, IntArray, Prefer, Scores
-from core.selection.choose import choose, ranking
+from core.selection.choose import choose, expected, ranking
 
 
 def scores(values: FloatArray, prefer: Prefer = "high") -> Scores:
@@ -131,6 +131,15 @@ def test_budget_text_is_parsed_and_formatted(text: str, value: float, unit: str)
 
 
 WRONG = ["", "0", "-5", "120%", "0%", "ten", "5 apples", "1.5", "threshold:"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "n"),
+    [("7", 7), ("900", 50), ("10%", 5), ("1%", 1), ("100tokens", 10), ("5tokens", 1), ("threshold:2", None)],
+)
+def test_expected_number_of_sentences(budget: str, n: int | None) -> None:
+    """Of 50 sentences with 500 tokens, so 10 tokens per sentence."""
+    assert expected(Budget.parse(budget), 50, 500) == n
 
 
 @pytest.mark.parametrize("text", [*WRONG, "9" * 5000, "9" * 5000 + "%", "threshold:" + "9" * 5000])

@@ -19,6 +19,7 @@ from core.reporter import Reporter, Silent
 from core.results import FloatArray, Index, IntArray, Role, Rows
 from core.selection.base import AdaptedOptions, Batch, Model, Reads, Source, Strategy
 from core.selection.evidence import SHOWN, Arrays, Evidence, Part, Parts, top, unit
+from core.selection.strategies.round_robin import Turns, explained
 
 if TYPE_CHECKING:
     import torch
@@ -290,10 +291,19 @@ class NeighbourOptions(Config):
     neighbours: int = option(
         5, "How many nearest sentences of the task corpus are averaged.", unit="sentences", ge=1, le=1000
     )
+    query: Literal["nearest", "round-robin"] = option(
+        "nearest",
+        "Average the cosines to the nearest sentences of the task corpus (nearest), or let each sentence of the task "
+        "corpus take its nearest one in turn (round-robin; neighbours has no effect then).",
+    )
 
 
 class Neighbours(Strategy):
-    """Mean cosine to the k nearest sentences of T_C, which keeps small topics that a mean vector loses."""
+    """Mean cosine to the k nearest sentences of T_C, which keeps small topics that a mean vector loses.
+
+    round-robin: T_C's sentences take sentences of D_C in turn, see `Turns`. A score of -2.2 means that the sentence was
+    taken in round 3, by a sentence with the cosine 0.6: (1 + 0.6) / 2 - 3.
+    """
 
     name: ClassVar[str] = "knn"
     in_short: ClassVar[str] = "near a few sentences of yours"
@@ -308,21 +318,35 @@ class Neighbours(Strategy):
 
     options: NeighbourOptions
     _task: FloatArray  # (m, d), rows of length 1
+    _turns: Turns | None = None
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         self._task, _ = sources[Role.TASK].learnable()
+        if self.options.query == "round-robin":
+            report.stage("taking turns")
+            domain = sources[Role.DOMAIN]
+            self._turns = Turns.of(self._task, cast(Rows, domain.vectors), domain.corpus.ids(), report)
 
     def score(self, batch: Batch) -> FloatArray:
         assert batch.vectors is not None
-        result = top_k_mean(batch.vectors, self._task, min(self.options.neighbours, len(self._task))).astype(np.float64)
+        k = 1 if self._turns else min(self.options.neighbours, len(self._task))
+        result = top_k_mean(batch.vectors, self._task, k).astype(np.float64)
+        if self._turns:
+            result = self._turns.scores(batch.ids, result)
         result[~np.asarray(batch.vectors).any(axis=1)] = np.nan  # an empty sentence has no neighbour
         return result
 
+    def learned(self) -> Arrays:
+        """Return which sentence of T_C took which one, for round-robin."""
+        return self._turns.arrays() if self._turns else {}
+
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """Return 1/k of the cosine to each of the k nearest sentences of T_C."""
+        """Return 1/k of the cosine to each of the k nearest sentences of T_C; for round-robin, the round and a term."""
         task, _, rows = evidence.learnt_from()
         near = unit(task) @ np.asarray(evidence.vector, dtype=np.float64)
+        if evidence.options.get("query") == "round-robin":
+            return explained(evidence, near, rows)
         best = np.argsort(-near, kind="stable")[: evidence.options["neighbours"]]
         return Parts(
             parts=[

@@ -1,0 +1,112 @@
+"""`loss-drop`: how much training on T_C lowers the loss of a sentence (SOURCES.md, Loss drop)."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from core.config import option
+from core.reporter import Reporter, Silent
+from core.results import FloatArray, Role
+from core.selection.base import AdaptedOptions, Batch, Model, Source, Strategy
+from core.selection.evidence import Evidence, Part, Parts
+from core.selection.strategies.classifier import DomainClassifier
+from core.selection.strategies.perplexity import PseudoOptions, PseudoPerplexity
+
+_LEAST = (
+    -5.0
+)  # nats per piece; no lower drop is stored, so that sentences that were not compared rank behind all others
+_TIMES = 5  # the best sentences that are compared are this many times those to select
+
+
+class LossDropOptions(AdaptedOptions):
+    """Options of `loss-drop`."""
+
+    pool: int = option(
+        0,
+        "Number of sentences, the best by the default strategy, whose losses are compared. 0: five times as many as "
+        "are selected, or all if the budget is a threshold.",
+        unit="sentences",
+        ge=0,
+    )
+    passes: int = option(6, "Number of random masks per sentence.", ge=1, le=100)
+    max_length: int = option(128, "Longer sentences are split into windows.", unit="pieces", ge=8, le=8192)
+
+
+class LossDrop(Strategy):
+    """Mean loss per masked piece under the model of D_C minus that under B1, with the same masks, in nats.
+
+    The model of D_C is the same encoder with the same training, on a random sample of D_C as large as T_C. Only the
+    best sentences by the default strategy are compared. The others get `_LEAST` minus their rank by it over the size of
+    D_C.
+    """
+
+    name: ClassVar[str] = "loss-drop"
+    in_short: ClassVar[str] = "easier for a language model of your text than for one of the rest; slow"
+    unit: ClassVar[str] = "nats per piece"
+    models: ClassVar[frozenset[Model]] = frozenset({"mlm", "prior"})
+    summary: ClassVar[str] = (
+        "Trains two masked language models, on the task corpus and on random text, and prefers sentences that the "
+        "first one fills in better."
+    )
+    trust: ClassVar[str] = "Slow. It only re-orders the best sentences of the default strategy."
+    Options: ClassVar[type[AdaptedOptions]] = LossDropOptions
+
+    options: LossDropOptions
+    _models: tuple[PseudoPerplexity, PseudoPerplexity]  # of D_C, of T_C
+    _n: int  # sentences of D_C
+
+    @classmethod
+    def others(cls, options: LossDropOptions) -> tuple[str, ...]:
+        return (DomainClassifier.name,)
+
+    @classmethod
+    def sized(cls, options: LossDropOptions, n: int) -> LossDropOptions:
+        return options.model_copy(update={"pool": options.pool or _TIMES * n})
+
+    def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
+        masks = PseudoOptions(method="sampled", passes=self.options.passes, max_length=self.options.max_length)
+        self._n = len(sources[Role.DOMAIN].corpus)
+        self._models = PseudoPerplexity(masks, self.seed), PseudoPerplexity(masks, self.seed)
+        for model, role in zip(self._models, (Role.DOMAIN, Role.TASK), strict=True):
+            model.prepare({Role.TASK: sources[role]}, report)
+
+    def score(self, batch: Batch) -> FloatArray:
+        assert batch.ranks is not None
+        ranks = batch.ranks[:, 0]
+        scores: FloatArray = _LEAST - ranks / self._n
+        compared = np.flatnonzero(ranks <= (self.options.pool or self._n))
+        if len(compared):
+            part = Batch(ids=batch.ids[compared], sentences=[batch.sentences[i] for i in compared], report=batch.report)
+            of_domain, of_task = self._models
+            # Only the second model reports progress, because it reads the same sentences again.
+            drop = np.log(of_domain.score(replace(part, report=_Quiet(batch.report)))) - np.log(of_task.score(part))
+            scores[compared] = np.maximum(drop, _LEAST)
+        return scores
+
+    @staticmethod
+    def explain(evidence: Evidence) -> Parts:
+        """Return the rank behind a score if the losses were not compared; otherwise the score is one part."""
+        rank = evidence.ranks[DomainClassifier.name]
+        if evidence.score >= _LEAST:
+            return Parts(
+                parts=[evidence.whole],
+                notes=(f"Number {rank:,.0f} by {DomainClassifier.name}; both language models read this sentence.",),
+            )
+        return Parts(
+            parts=[
+                Part(name="not read by the language models, so behind all that were", value=_LEAST),
+                Part(
+                    name=f"rank {rank:,.0f} by {DomainClassifier.name}, over the size of the domain corpus, subtracted",
+                    value=evidence.score - _LEAST,
+                ),
+            ]
+        )
+
+
+class _Quiet(Silent):
+    """A reporter that shows no progress, but still cancels the work."""
+
+    def __init__(self, report: Reporter) -> None:
+        self.check = report.check  # type: ignore[method-assign]

@@ -1,0 +1,119 @@
+"""Turns for `knn` with `query=round-robin`: T_C's sentences take their nearest ones in turn (Ivison et al. 2025)."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from core.reporter import Reporter
+from core.results import FloatArray, IntArray, Rows
+from core.selection.evidence import Arrays, Evidence, Part, Parts
+
+BLOCK = 4096  # rows of D_C whose cosines to all of T_C are held at a time; halved until they fit into `_HELD`
+_HELD = 1 << 24  # most cosines held at a time, 64 MB
+_DEPTH = 4  # all lists together hold this many entries per row of D_C, about 64 bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turns:
+    """The round in which each sentence of D_C is taken first.
+
+    In round r, every sentence of T_C takes its r-th nearest sentence of D_C; several may take the same one. Lists are
+    cut after `last` entries, so some rows of D_C may be in no list.
+
+    ids: `(k,)` uint64, ascending: ids of the sentences in a list. rounds: `(k,)`, from 1. takers: `(k,)`, the first row
+    of T_C's vectors that takes the sentence in this round. cosines: `(k,)`, to the taker. last: number of rounds.
+    """
+
+    ids: IntArray
+    rounds: IntArray
+    takers: IntArray
+    cosines: FloatArray
+    last: int
+
+    @classmethod
+    def of(cls, task: FloatArray, domain: Rows, ids: IntArray, report: Reporter) -> Self:
+        """Let T_C's unit rows `(m, d)` take rows of D_C, `(n, d)`, with these ids, `(n,)`. Rows of zeros are not taken.
+
+        Ties in a list go to the lower row. The cost is n x m x d products.
+        """
+        last = min(-(-_DEPTH * len(ids) // len(task)), len(ids))
+        takers, rows, cosines = _lists(task, domain, last, report)
+        starts = np.searchsorted(takers, np.arange(len(task)))
+        rounds = np.arange(len(takers)) - starts[takers] + 1
+        # Copies of a sentence have one id, so the first of them gives the round of all.
+        order = np.lexsort((takers, rounds, ids[rows]))
+        known, first = np.unique(ids[rows][order], return_index=True)
+        best = order[first]
+        return cls(ids=known, rounds=rounds[best], takers=takers[best], cosines=cosines[best], last=last)
+
+    def scores(self, ids: IntArray, largest: FloatArray) -> FloatArray:
+        """Return (1 + cosine to the taker) / 2 minus the round, `(n,)`; see `standing`.
+
+        largest: `(n,)` largest cosine to T_C. Sentences in no list follow in its order.
+        """
+        places = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+        taken = self.ids[places] == ids
+        rounds = np.where(taken, self.rounds[places], self.last + 1)
+        return standing(np.where(taken, self.cosines[places], largest), rounds)
+
+    def arrays(self) -> Arrays:
+        """Return the arrays that an explanation needs."""
+        return {"taken": self.ids, "takers": self.takers.astype(np.int32)}
+
+
+def standing(cosines: FloatArray, rounds: IntArray) -> FloatArray:
+    """Return scores `(n,)` that put earlier rounds first, and within a round larger cosines."""
+    # Below 1, so that no cosine moves a sentence into another round.
+    result: FloatArray = np.clip((1 + cosines.astype(np.float64)) / 2, 0, 1 - 2.0**-20) - rounds
+    return result
+
+
+def explained(evidence: Evidence, near: FloatArray, rows: IntArray) -> Parts:
+    """Return the parts of a score: the round, and a term of the cosine. near, rows: cosines `(m,)`, and rows of T_C."""
+    model, id = evidence.model, np.uint64(int(evidence.sentence.id, 16))
+    at = int(np.searchsorted(model["taken"], id))
+    taken = at < len(model["taken"]) and model["taken"][at] == id
+    taker = int(model["takers"][at] if taken else near.argmax())
+    half = float(standing(near[[taker]], np.zeros(1))[0])
+    number = round(half - evidence.score)
+    who = f"sentence {rows[taker]} of the task corpus"
+    round_ = f"taken in round {number:,} by {who}" if taken else f"in no list, so after the last round, {number - 1:,}"
+    return Parts(
+        parts=[
+            Part(name=f"{round_} (-1 per round)", value=-float(number), task_row=int(rows[taker]) if taken else None),
+            Part(name=f"tie-break: (1 + cosine to {who}) / 2", value=half, task_row=int(rows[taker])),
+        ]
+    )
+
+
+def _lists(task: FloatArray, domain: Rows, depth: int, report: Reporter) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return, for each row of T_C, its `depth` nearest rows of D_C, nearest first: takers, rows, cosines `(t,)`."""
+    block = max(min(BLOCK, _HELD // len(task)), 1)
+    across = np.ascontiguousarray(task.T)
+    least = np.full(len(task), -np.inf, dtype=np.float32)  # smallest cosine that can still enter each list
+    kept: list[tuple[IntArray, IntArray, FloatArray]] = []
+    for start in range(0, len(domain), block):
+        report.check()
+        report.progress(start, len(domain), "sentences")
+        vectors = np.asarray(domain[start : start + block], dtype=np.float32)
+        near = vectors @ across
+        near[~vectors.any(axis=1)] = -np.inf  # an empty sentence has no direction
+        rows, takers = np.nonzero((near >= least) & np.isfinite(near))
+        kept.append((takers.astype(np.int32), (rows + start).astype(np.int32), near[rows, takers]))
+        if sum(len(part[0]) for part in kept) > 2 * depth * len(task):
+            kept = [_cut(kept, depth)]
+            full = np.bincount(kept[0][0], minlength=len(task)) == depth
+            ends = np.searchsorted(kept[0][0], np.arange(len(task)), side="right") - 1
+            least[full] = kept[0][2][ends[full]]
+    return _cut(kept, depth)
+
+
+def _cut(parts: list[tuple[IntArray, IntArray, FloatArray]], depth: int) -> tuple[IntArray, IntArray, FloatArray]:
+    """Join lists, sort them by taker, and within a taker nearest first, and keep the first `depth` of each."""
+    takers, rows, cosines = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((rows, -cosines, takers))
+    takers, rows, cosines = takers[order], rows[order], cosines[order]
+    place = np.arange(len(takers)) - np.searchsorted(takers, takers)
+    inside = place < depth
+    return takers[inside], rows[inside], cosines[inside]
