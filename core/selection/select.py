@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import field_validator
 
 from core import cards
-from core.config import Budget, option
+from core.config import Budget, Config, option
 from core.corpora.corpus import Corpus
 from core.corpora.hygiene import FLAGS
 from core.corpora.library import Library
@@ -170,8 +170,8 @@ def _sized(config: SelectConfig, budget: Budget, domain: Corpus) -> Mapping[str,
     n = expected(budget, domain.n_sentences, domain.n_tokens)
     if n is None:
         return config.options
-    options = strategy_options(config.strategy, config.options)
-    return STRATEGIES[config.strategy].sized(options, n).model_dump(mode="json")
+    sized: Config = STRATEGIES[config.strategy].sized(strategy_options(config.strategy, config.options), n)
+    return sized.model_dump(mode="json")
 
 
 def _seal(config: SelectConfig, job: Job, domain: Corpus, chosen: Selection) -> Corpus:

@@ -87,7 +87,7 @@ def _name(function: ast.expr) -> str:
 OWN_WORDS: Mapping[str, set[str]] = {
     "home.py": {"_card()"},
     "pages/1_Corpora.py": {"kinds", "term.meaning"},
-    "pages/3_Selection.py": {"READING[strategy.reads]", "size", "strategy.summary", "strategy.trust", "tagger"},
+    "pages/3_Selection.py": {"reading", "size", "strategy.summary", "strategy.trust", "tagger"},
     "pages/4_Explore.py": {"reasons", "removed(run_id)"},
     "pages/5_Training.py": {"WHAT[kind]"},
     "pages/8_Assisting.py": {"advice"},

@@ -77,8 +77,7 @@ def sources(seal: Seal, language_model: Path, any_text: Path) -> dict[Role, Sour
 def batch(texts: list[str]) -> Batch:
     sentences = [sentence(text) for text in texts]
     ids = np.array([int(s.id, 16) for s in sentences], dtype=np.uint64)
-    found = {"vectors": bag_vectors(texts)[0], "spans": tagged(texts)}
-    return Batch(ids=ids, sentences=sentences, ranks=ranked(texts), **found)
+    return Batch(ids=ids, sentences=sentences, vectors=bag_vectors(texts)[0], spans=tagged(texts), ranks=ranked(texts))
 
 
 def ranked(texts: list[str]) -> FloatArray:

@@ -97,4 +97,4 @@ def test_fuse_needs_what_its_strategies_need() -> None:
         make_strategy("fuse", {"of": ("knn", "best")}, 0)
     with pytest.raises(ConfigError, match="fuse uses ranks of other strategies"):
         make_strategy("fuse", {"of": ("knn", "fuse")}, 0)
-    assert involved("fuse", {"of": OF}) == tuple(STRATEGIES[name] for name in ("fuse", *OF))
+    assert involved("fuse", {"of": ", ".join(OF)}) == tuple(STRATEGIES[name] for name in ("fuse", *OF))

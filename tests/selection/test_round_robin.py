@@ -22,7 +22,7 @@ def directions(n: int, seed: int) -> FloatArray:
 
 def in_turn(task: FloatArray, domain: FloatArray, depth: int) -> dict[int, tuple[int, int]]:
     """Return {row of D_C: (round, row of T_C)}, by lists that are walked round by round."""
-    lists = [sorted(range(len(domain)), key=lambda row, t=t: (-float(t @ domain[row]), row)) for t in task]
+    lists = [[row for _, row in sorted((-float(t @ vector), row) for row, vector in enumerate(domain))] for t in task]
     taken: dict[int, tuple[int, int]] = {}
     for number in range(depth):
         for taker, rows in enumerate(lists):

@@ -330,7 +330,7 @@ class Neighbours(Strategy):
     def score(self, batch: Batch) -> FloatArray:
         assert batch.vectors is not None
         k = 1 if self._turns else min(self.options.neighbours, len(self._task))
-        result = top_k_mean(batch.vectors, self._task, k).astype(np.float64)
+        result: FloatArray = top_k_mean(batch.vectors, self._task, k).astype(np.float64)
         if self._turns:
             result = self._turns.scores(batch.ids, result)
         result[~np.asarray(batch.vectors).any(axis=1)] = np.nan  # an empty sentence has no neighbour

@@ -26,6 +26,12 @@ class FuseOptions(Config):
         60.0, "Added to every rank. A larger constant makes the first ranks count less.", ge=0, le=1e6
     )
 
+    @field_validator("of", mode="before")
+    @classmethod
+    def _typed(cls, of: object) -> object:
+        """Split the names that a command line gives as one text."""
+        return [name.strip() for name in of.split(",")] if isinstance(of, str) else of
+
     @field_validator("of")
     @classmethod
     def _several(cls, of: tuple[str, ...]) -> tuple[str, ...]:

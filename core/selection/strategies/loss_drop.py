@@ -78,7 +78,9 @@ class LossDrop(Strategy):
         scores: FloatArray = _LEAST - ranks / self._n
         compared = np.flatnonzero(ranks <= (self.options.pool or self._n))
         if len(compared):
-            part = Batch(ids=batch.ids[compared], sentences=[batch.sentences[i] for i in compared], report=batch.report)
+            part = Batch(
+                ids=batch.ids[compared], sentences=[batch.sentences[i] for i in compared.tolist()], report=batch.report
+            )
             of_domain, of_task = self._models
             # Only the second model reports progress, because it reads the same sentences again.
             drop = np.log(of_domain.score(replace(part, report=_Quiet(batch.report)))) - np.log(of_task.score(part))

@@ -75,7 +75,7 @@ def explained(evidence: Evidence, near: FloatArray, rows: IntArray) -> Parts:
     at = int(np.searchsorted(model["taken"], id))
     taken = at < len(model["taken"]) and model["taken"][at] == id
     taker = int(model["takers"][at] if taken else near.argmax())
-    half = float(standing(near[[taker]], np.zeros(1))[0])
+    half = float(standing(near[[taker]], np.zeros(1, dtype=np.int64))[0])
     number = round(half - evidence.score)
     who = f"sentence {rows[taker]} of the task corpus"
     round_ = f"taken in round {number:,} by {who}" if taken else f"in no list, so after the last round, {number - 1:,}"
