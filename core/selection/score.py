@@ -216,9 +216,11 @@ def ranked(config: ScoreConfig, others: Sequence[str], job: Job) -> tuple[FloatA
     """Score D_C by other strategies. Return the ranks, shape (n, k), and the run ids."""
     runs = []
     for other in others:
-        # As in a selection by this strategy, so that both share one run: without a tagger, dev has no use.
+        # As in a selection by this strategy, so that both share one run. Without a tagger, dev has no use; `settled`
+        # fills in the weights if the strategy uses the encoder.
         dev = config.dev if "ner" in STRATEGIES[other].models else ""
-        runs.append(job.child("score", **config.model_dump() | {"strategy": other, "options": {}, "dev": dev}))
+        own: dict[str, object] = {"strategy": other, "options": {}, "dev": dev, "weights": ""}
+        runs.append(job.child("score", **config.model_dump() | own))
     columns = [ranks(read_values(run), STRATEGIES[other].prefer) for run, other in zip(runs, others, strict=True)]
     return np.stack(columns, axis=1), [run.id for run in runs]
 

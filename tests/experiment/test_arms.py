@@ -208,6 +208,21 @@ def test_each_size_of_a_source_has_variants_and_sizes_are_nested(
     assert more > less
 
 
+def test_cost_counts_the_other_strategies_and_the_sentences_that_are_compared(home: Path) -> None:
+    """`loss-drop` scores by `classifier` too, trains two models, and compares five times the budget."""
+    made = fill(home)
+
+    def seconds(arm: str, budget: str) -> float:
+        config, _ = planned(home, also_test=(), task="task", domain="domain", arms=(arm,), budgets=(budget,))
+        (cell,) = [cell for cell in config.cells if cell.arm.strategy == arm]
+        return Seconds(config, TIMED, made).select(cell, config.replicates(cell)[0])
+
+    assert seconds("fuse", "10%") > seconds("classifier", "10%") > seconds("moore-lewis", "10%")
+    few, more, most = (seconds("loss-drop", budget) for budget in ("5%", "10%", "50%"))
+    assert seconds("classifier", "10%") < few < more < most
+    assert seconds("loss-drop", "90%") == most
+
+
 def test_single_token_cap_stays_a_number_and_wrong_caps_are_refused() -> None:
     given = {**SPLITS, "sources": ("a",), "arms": ("vectors:a",)}
     for size, kept in ((0, 0), ("", 0), (500, 500), (("500",), 500), ((500, 100), [500, 100])):

@@ -362,6 +362,19 @@ def test_every_option_of_every_strategy_has_a_field() -> None:
         assert all(app.get_by_key(f"selection.{name}.{option}") for option in strategy.Options.model_fields), name
 
 
+@pytest.mark.usefixtures("expert", "parts")
+@pytest.mark.parametrize(
+    ("strategy", "encodes", "warns"),
+    [("dsir", False, ""), ("fuse", True, ""), ("loss-drop", True, "then both read the best sentences of the default")],
+)
+def test_form_asks_for_the_encoder_and_warns_of_training(strategy: str, encodes: bool, warns: str) -> None:
+    app = opened(SELECTION, {"selection.strategy": strategy})
+    assert ("selection.pooling" in [box.key for box in app.selectbox]) == encodes
+    assert [warns in warning.value for warning in app.warning if "takes longer" in warning.value] == [True] * bool(
+        warns
+    )
+
+
 @pytest.mark.usefixtures("expert")
 def test_expert_chooses_a_strategy_with_its_options_on_the_sample(home: Path) -> None:
     app = opened("home.py")

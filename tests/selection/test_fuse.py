@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from core.errors import ConfigError
+from core.importing import data_checks
+from core.importing import view as corpora
 from core.projects import runs
-from core.projects.home import store
+from core.projects.home import library, store
 from core.results import FloatArray
 from core.runs.run import Run
 from core.selection import STRATEGIES, insights, involved, make_strategy
@@ -28,6 +30,7 @@ def selections(home: Path) -> Names:
     seal(TASK, "task")
     seal(DOMAIN, "domain")
     seal([sentence("the buyer ends", [(1, 2, "TERM")])], "names", labelled=True)
+    seal([sentence("the goods end", [(1, 2, "TERM")])], "other", labelled=True)
     alone = executed("select", {**GIVEN, "strategy": "dsir"})
     fused = executed("select", {**GIVEN, "strategy": "fuse", "options": {"of": OF}})
     return {"dsir": alone.id, "fuse": fused.id}
@@ -86,6 +89,26 @@ def test_explanation_names_the_rank_of_each_strategy_until_its_run_is_removed(ma
     assert why.total == pytest.approx(why.score, abs=1e-9)
     store().remove(others[0].id)
     assert "removed" in insights.why(made["fuse"], 3).notes[0]
+
+
+def test_data_check_counts_what_the_other_strategies_need(made: Names) -> None:
+    assert data_checks.needed("fuse", {"of": OF}) == 2
+    assert data_checks.needed("fuse", {}) == 5  # the folds of classifier
+    given = {role: GIVEN[role] for role in ("task", "domain", "train")}
+    checked = {
+        of: data_checks.subject("select", {**given, "strategy": "fuse", "options": {"of": of}}, library())
+        for of in (("dsir", "random"), ("dsir", "gazetteer"), ("dsir", "knn"))
+    }
+    assert ["train" in subject.corpora for subject in checked.values()] == [False, True, False]
+    assert [bool(subject.encoder) for subject in checked.values()] == [False, False, True]
+
+
+def test_a_selection_uses_the_training_set_if_one_of_its_strategies_does(made: Names) -> None:
+    """The same corpora in use, but another training set: only the selection that reads it is left out."""
+    for role, name in {"task": "task", "domain": "domain", "train": "other"}.items():
+        corpora.set_role(role, name)
+    listed = [runs.get(made[name]) for name in ("dsir", "fuse")]
+    assert [run.id for run in runs.of_corpora_in_use(listed)] == [made["dsir"]]
 
 
 def test_fuse_needs_what_its_strategies_need() -> None:

@@ -156,6 +156,14 @@ def test_cos_mlm_ner_scores_equal_cosines_of_joined_vectors() -> None:
     np.testing.assert_allclose(np.load(run.artifacts / "scores.npy"), expected, atol=2e-3)
 
 
+def test_fuse_trains_what_its_strategies_train_and_shares_their_runs(made: Names) -> None:
+    labels = {"train": "train", "dev": "dev"}
+    run = scoring(select("fuse", **labels, options={"of": ("ner-selected", "random")}).id)
+    alone = scoring(select("random", **labels).id)
+    assert run.result()["made_by"] == {"score": [scoring(made["ner-selected"]).id, alone.id]}
+    assert len(runs.listed("finetune")) == 1
+
+
 def test_pretraining_for_selection_leaves_out_held_out_sentences(made: Names, seal: Seal, home: Path) -> None:
     first = scoring(made["ner-selected"]).result()["made_by"]
     for rank in ("density", "type-balanced", "rarity"):
