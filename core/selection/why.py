@@ -21,7 +21,7 @@ from core.runs.store import Run, RunStore
 from core.selection import STRATEGIES
 from core.selection.base import Strategy
 from core.selection.choice import Edits
-from core.selection.choose import ranks
+from core.selection.choose import rank_of
 from core.selection.evidence import Evidence, Part, Parts, Spans
 from core.selection.near import cosines
 from core.selection.result import Scored, ScoredRow, ScoreResult, SelectResult, read_learnt, read_values
@@ -193,7 +193,7 @@ def _ranks(store: RunStore, score_run: Run, row: int) -> dict[str, float]:
         return {}
     results = [read_result(other, ScoreResult) for other in others]
     return {
-        result.strategy: float(ranks(read_values(other), result.prefer)[row])
+        result.strategy: rank_of(row, read_values(other), result.prefer)
         for other, result in zip(others, results, strict=True)
     }
 

@@ -10,11 +10,11 @@ from core.importing import data_checks
 from core.importing import view as corpora
 from core.projects import runs
 from core.projects.home import library, store
-from core.results import FloatArray
+from core.results import FloatArray, Prefer
 from core.runs.run import Run
 from core.selection import STRATEGIES, insights, involved, make_strategy
 from core.selection.base import Batch
-from core.selection.choose import ranks
+from core.selection.choose import rank_of, ranks
 from tests.conftest import sealer, sentence
 from tests.homes import Homes, Names, executed
 from tests.planted import contracts, kitchen
@@ -54,6 +54,9 @@ def test_ranks_share_ties_and_skip_what_was_not_scored() -> None:
     scores = np.array([0.5, np.nan, 2.0, 0.5, -1.0])
     np.testing.assert_array_equal(ranks(scores, "high"), [2, np.nan, 1, 2, 4])
     np.testing.assert_array_equal(ranks(scores, "low"), [2, np.nan, 4, 2, 1])
+    both: tuple[Prefer, ...] = ("high", "low")
+    for prefer in both:
+        np.testing.assert_array_equal([rank_of(row, scores, prefer) for row in range(5)], ranks(scores, prefer))
 
 
 def test_fuse_adds_reciprocal_ranks_by_hand() -> None:

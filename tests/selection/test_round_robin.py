@@ -34,9 +34,9 @@ def in_turn(task: FloatArray, domain: FloatArray, depth: int) -> dict[int, tuple
 def test_turns_equal_lists_that_are_walked_in_turn(block: int, depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(round_robin, "BLOCK", block)
     monkeypatch.setattr(round_robin, "_DEPTH", depth)
-    task, domain = directions(9, 1), directions(150, 2)
-    turns = Turns.of(task, domain, np.arange(1000, 1150, dtype=np.uint64), Silent())
-    assert turns.last == -(-depth * 150 // 9)
+    task, domain = directions(9, 1), directions(600, 2)
+    turns = Turns.of(task, domain, np.arange(1000, 1600, dtype=np.uint64), Silent())
+    assert turns.last == -(-depth * 600 // 9)
     expected = in_turn(task, domain, turns.last)
     assert (turns.ids - 1000).tolist() == sorted(expected)
     found = zip(turns.rounds.tolist(), turns.takers.tolist(), strict=True)
