@@ -178,8 +178,7 @@ class Seconds:
         seconds = START / 3 + (self.corpora["domain"].n_tokens * AUDIT if self._first("audit") else 0)
         for strategy in involved(name, own):
             options = strategy_options(strategy.name, own if strategy.name == name else {})
-            if n := expected(Budget.parse(cell.budget), len(self.corpora["domain"]), self.corpora["domain"].n_tokens):
-                options = strategy.sized(options, n)
+            options = strategy.sized(options, self._selected(cell))
             seconds += self._scores(strategy, options.model_dump(), drawn)
         return seconds
 
@@ -368,14 +367,16 @@ class Seconds:
         sentences, tokens = (len(task), float(task.n_tokens)) if cell.arm.task else (0, 0.0)
         if cell.arm.strategy:
             domain = self.corpora["domain"]
-            mean = domain.n_tokens / len(domain)
-            n = len(task)
-            if cell.arm.plain_name != CONTROL:
-                budget = Budget.parse(cell.budget)
-                by_unit = {"tokens": budget.value / mean, "fraction": budget.value * len(domain)}
-                n = min(int(by_unit.get(budget.unit, budget.value)), len(domain))
-            sentences, tokens = sentences + n, tokens + n * mean
+            n = self._selected(cell)
+            sentences, tokens = sentences + n, tokens + n * domain.n_tokens / len(domain)
         return sentences, tokens
+
+    def _selected(self, cell: Cell) -> int:
+        """Return about how many sentences of D_C a line selects; all for a threshold."""
+        if cell.arm.plain_name == CONTROL:
+            return len(self.corpora["task"])
+        domain = self.corpora["domain"]
+        return expected(Budget.parse(cell.budget), len(domain), domain.n_tokens) or len(domain)
 
     def _pieces(self, name: str) -> float:
         return self.corpora[name].n_tokens * self.measured.pieces[name]
