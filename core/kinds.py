@@ -14,7 +14,7 @@ from core.kind import Kind
 from core.labelling import draw, queue, review
 from core.llm import llm
 from core.pretraining import pretrain
-from core.selection import cascade, prevalence, score, select
+from core.selection import cascade, prevalence, score, select, which_strategy
 from core.similarity import kind as similarity
 from core.similarity import wvv
 from core.tagging import calibrate, finetune, predict
@@ -57,6 +57,7 @@ KINDS: Mapping[str, Kind] = {
         predict.TAG,
         wvv.KIND,
         add_vectors.KIND,
+        which_strategy.KIND,
         zero_shot.KIND,
     )
 }

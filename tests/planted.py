@@ -36,6 +36,13 @@ def _draw(parts: tuple[list[str], ...], n: int, seed: int) -> list[str]:
     return rng.sample(every, n)
 
 
+def distinct(texts: Sequence[str], seed: int, start: str = "") -> list[str]:
+    """Return the texts with three random words each, so that none is a near duplicate. start: of these words."""
+    rng = np.random.default_rng(seed)
+    words = [[start + "".join(rng.choice(list("abcdefghij"), 6)) for _ in range(3)] for _ in texts]
+    return [f"{' '.join(own)} {text}" for own, text in zip(words, texts, strict=True)]
+
+
 def bag_vectors(texts: Sequence[str], dimension: int = 64) -> tuple[FloatArray, FloatArray]:
     """Return (vectors, norms) of hashed words, which replace an encoder without weights."""
     raw = np.zeros((len(texts), dimension), dtype=np.float32)

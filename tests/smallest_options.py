@@ -4,14 +4,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from core.corpora.library import Library
 from core.explore import view as maps
 from core.models.offered import OFFERS, kept
 from core.paths import home
 from core.projects import runs
 from tests import fake_llm
+from tests.conftest import sentence
 from tests.experiment.test_experiment import OPTIONS
 from tests.fake_models import ready_model
-from tests.planted import contracts, kitchen
+from tests.planted import contracts, distinct, kitchen
 
 Wave = Mapping[str, Mapping[str, Any]]
 
@@ -58,6 +60,7 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
         "split": {"corpus": made["train"], "by": "sentence", "shares": (2, 1)},
         "rank": {"train": made["train"], "dev": made["dev"], "encoders": ("tiny",)},
         "prevalence": {"task": made["task"], "domain": made["domain"], "encoder": "tiny"},
+        "which-strategy": {**hideable(), "encoder": "tiny", "strategies": ("random",), "draws": 5},
         "difficulty": {"train": made["train"], "encoder": "tiny", "folds": 2, "context_epochs": 1, "entity_epochs": 1},
         "assist": {
             "primary": made["train"],
@@ -93,6 +96,16 @@ def several() -> Path:
     for i, name in enumerate(("one.txt", "two.txt")):
         (folder / name).write_text("\n".join(contracts(100, seed=20 + i)), encoding="utf-8")
     return folder
+
+
+def hideable() -> dict[str, str]:
+    """Seal a task and a domain corpus without near duplicates, and return their fingerprints."""
+    texts = {"task": distinct(contracts(60, seed=30), 1), "domain": distinct(kitchen(80), 2)}
+    library = Library(home())
+    return {
+        role: library.seal(map(sentence, lines), name=f"hideable {role}", origin={}).fingerprint
+        for role, lines in texts.items()
+    }
 
 
 def vectors_file() -> Path:

@@ -24,6 +24,7 @@ EXAMPLES = {
     "predictiveness": "predictiveness measured.csv",
     "survey": "survey answers.csv",
     "prevalence": "prevalence --task loans --domain contracts",
+    "which-strategy": "which-strategy --task loans --domain contracts --budget 20%",
     "select": "select --task loans --domain contracts --strategy classifier --budget 20%",
     "map": "map --selection 20261126-110622-select-c236",
     "atlas": "atlas loans-1880 --output atlas",

@@ -32,7 +32,7 @@ from core.paths import given_home, private, within
 from core.projects import machine
 from core.projects import view as projects
 from core.projects.cli import audit_list, doctor, key, project_group, run_group
-from core.selection.cli import choice_group, count_alike, export, map_selection, select
+from core.selection.cli import choice_group, compare_strategies, count_alike, export, map_selection, select
 from core.similarity.cli import measure, predictiveness, survey
 from core.tagging.cli import evaluate, finetune, list_errors, predict, pretrain, vectors_group
 from core.zero_shot.cli import zero_shot
@@ -46,6 +46,7 @@ COMMANDS = (
     predictiveness,
     survey,
     count_alike,
+    compare_strategies,
     select,
     map_selection,
     write_atlas,

@@ -1,4 +1,4 @@
-"""The commands `prevalence`, `select`, `map`, `export`, and the group `choice` for saved selections."""
+"""The commands `prevalence`, `which-strategy`, `select`, `map` and `export`, and the group `choice`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,9 +20,11 @@ from core.runs.run import Run
 from core.selection import choices, insights
 from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
+from core.selection import which_view as which
 from core.selection.choice import Choice
 from core.selection.prevalence import PrevalenceResult
 from core.selection.result import ScoredRow
+from core.selection.which_strategy import WhichStrategyResult
 
 _format = click.option(
     "--format",
@@ -41,6 +43,17 @@ def count_alike(as_json: bool, **values: object) -> None:
     """
     run = runs.execute("prevalence", given(values, KINDS["prevalence"].config), progress)
     finish(run, as_json, plain=lambda _: [prevalence.in_words(read(run, PrevalenceResult))])
+
+
+@click.command("which-strategy")
+@config_options(KINDS["which-strategy"].config)
+@json_option
+def compare_strategies(as_json: bool, **values: object) -> None:
+    """Show which strategy suits your text: hide parts of the task corpus (T_C) in the domain corpus (D_C), and count
+    how many of these sentences each strategy finds. No model is trained.
+    """
+    run = runs.execute("which-strategy", given(values, KINDS["which-strategy"].config), progress)
+    finish(run, as_json, plain=lambda _: which.lines(read(run, WhichStrategyResult)))
 
 
 @click.command()

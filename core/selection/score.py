@@ -188,7 +188,7 @@ def sources_of(
     embeds: corpora to embed if the strategy reads vectors.
     """
     task, domain = job.corpus(config.task), job.corpus(config.domain)
-    _refuse_swapped(task, domain)
+    refuse_swapped(task, domain)
     keep = _learnable(config, job)
     models, made_by = _models(config, strategy, job)
     sources = {
@@ -225,7 +225,8 @@ def ranked(config: ScoreConfig, others: Sequence[str], job: Job) -> tuple[FloatA
     return np.stack(columns, axis=1), [run.id for run in runs]
 
 
-def _refuse_swapped(task: Corpus, domain: Corpus) -> None:
+def refuse_swapped(task: Corpus, domain: Corpus) -> None:
+    """Refuse a T_C that is larger than D_C. Errors: CorpusError."""
     if len(task) > len(domain):
         raise CorpusError(
             f"the task corpus {task.name} ({len(task):,} sentences) is larger than the domain corpus {domain.name} "

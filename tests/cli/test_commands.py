@@ -134,6 +134,7 @@ SHOWN: dict[str, dict[str, Any]] = {  # unusual options of each kind whose comma
     "skl": {"primary": "a", "assisting": "b", "type_map": ("GPE=LOC", "ORG=")},
     "split": {"corpus": "a", "by": "document"},
     "vectors-import": {"path": "/data/glove.txt", "name": "glove"},
+    "which-strategy": {"task": "a", "domain": "b", "holdout": ("c", "d"), "strategies": ("knn",), "draws": 5},
     "zero-shot": {
         "model": "/models/ner",
         "test": ("a", "b"),

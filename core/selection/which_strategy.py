@@ -1,0 +1,321 @@
+"""`which-strategy`: hide parts of T_C in D_C and count how much each strategy finds (SOURCES.md, Which strategy).
+
+Only strategies that train no model are compared, so this takes minutes. Each sentence of T_C is hidden in one draw. The
+strategies learn from the sentences of the other draws.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from pydantic import ValidationInfo, field_validator
+
+from core.config import Budget, option
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
+from core.errors import ConfigError, CorpusError
+from core.importing.audit import Flagging
+from core.importing.result import read_audit
+from core.kind import About, Job, Kind
+from core.models.encoder import EncoderOptions
+from core.reporter import Reporter, Silent
+from core.results import BoolArray, FloatArray, IntArray, Role, Rows, Scores
+from core.runs.chunks import Chunks
+from core.selection import DEFAULT_STRATEGY, STRATEGIES, make_strategy
+from core.selection.base import Source, Strategy
+from core.selection.choose import check_budget, choose
+from core.selection.score import embedded, refuse_swapped
+from core.stats.draws import uniform
+from core.stats.recall import Compared, Hidden, best, compare
+from core.text.words import cutter
+
+LEAST = 50  # sentences of T_C to hide; with fewer, only differences of more than about 25 points would show
+PARTS = 3  # stages of a run: duplicates, embeddings, comparison
+_TOGETHER = 50  # most consecutive rows that are hidden together, about a few documents
+_BLOCKS = 4  # least number of blocks per draw
+
+
+class WhichStrategyConfig(EncoderOptions):
+    """Options of a `which-strategy` run: both corpora, the budget, and the strategies."""
+
+    task: str = option(..., "Task corpus (T_C): unlabelled sentences like those to tag.", corpus=True)
+    domain: str = option(..., "Domain corpus (D_C): the sentences to select from.", corpus=True)
+    train: str = option("", "Training set (L_C) or a list of names, for strategies that need one.", corpus=True)
+    holdout: tuple[str, ...] = option(
+        (), "Held-out labelled sets. Sentences that also occur in them take no part.", corpus=True
+    )
+    budget: str = option("10%", "Budget at which strategies are compared: 1000 (sentences), 50000tokens, or 20%.")
+    strategies: tuple[str, ...] = option((), "Strategies to compare with the default. Default: all that train nothing.")
+    sample: int = option(
+        20_000, "Sample of the domain corpus in which sentences are hidden.", unit="sentences", ge=1000
+    )
+    draws: int = option(10, "Number of draws. Each hides another part of the task corpus.", ge=5, le=50)
+    seed: int = option(0, "Seed of everything random.", ge=0)
+
+    @field_validator("budget")
+    @classmethod
+    def _budget(cls, text: str) -> str:
+        """Normalise the spelling. Errors: ConfigError."""
+        budget = Budget.parse(text)
+        if budget.unit == "threshold":
+            raise ConfigError("budget: strategies have different units, so a threshold cannot compare them; give 10%.")
+        return str(budget)
+
+    @field_validator("strategies")
+    @classmethod
+    def _strategies(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        """Fill in the default, so that the run key changes if a strategy is added. Errors: ConfigError."""
+        usable = untrained(labels=bool(info.data.get("train")))
+        for name in names:
+            if name not in STRATEGIES:
+                raise ConfigError(f"strategies: {name!r} is not known; choose from {', '.join(usable)}.")
+            if STRATEGIES[name].models:
+                raise ConfigError(f"strategies: {name} trains a model first, which takes too long here; leave it out.")
+            if name not in usable:
+                raise ConfigError(f"strategies: {name} needs labels or a list of names; give them with --train.")
+        return tuple(name for name in usable if not names or name in (*names, DEFAULT_STRATEGY))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhichStrategyResult:
+    """Result of a `which-strategy` run.
+
+    hidden: number of sentences of T_C that were hidden, each in one draw. among: number of D_C's sentences among which
+    they were hidden. chance: share of the sentences that the budget takes, which a random selection would find.
+    strategies: what each strategy found, by name. best: the strategy to use, which is the default unless another one
+    finds more.
+    """
+
+    hidden: int
+    among: int
+    draws: int
+    chance: float
+    strategies: Mapping[str, Compared]
+    best: str
+
+
+def untrained(*, labels: bool) -> tuple[str, ...]:
+    """Return the names of the strategies that train no model. labels: True if L_C or a list of names is given."""
+    given = frozenset({Role.LABELLED} if labels else ())
+    return tuple(name for name, strategy in STRATEGIES.items() if not strategy.models and strategy.needs <= given)
+
+
+class _Quiet(Silent):
+    """A reporter for one strategy. It shows no progress, but `check` still cancels the work."""
+
+    def __init__(self, context: Reporter) -> None:
+        self.check = context.check  # type: ignore[method-assign]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Material:
+    """T_C and a sample of D_C, with the rows that take part.
+
+    learnt: mask of T_C's rows that strategies may learn from. hidden, where: `(n,)` rows of T_C to hide, and their
+    blocks and draws. rows: `(m,)` rows of the sample among which they are hidden. labelled: L_C, if it is given.
+    """
+
+    task: Source
+    sample: Source
+    learnt: BoolArray
+    hidden: IntArray
+    where: Hidden
+    rows: IntArray
+    labelled: Source | None
+
+    def order(self, own: IntArray, seed: int) -> IntArray:
+        """Return a random order of the sentences of a draw: `rows`, then the hidden sentences `own`, as 0 to m + k - 1.
+
+        The order is random, because strategies break ties by row.
+        """
+        ids = np.concatenate([self.sample.corpus.ids()[self.rows], self.task.corpus.ids()[self.hidden[own]]])
+        return np.argsort(uniform(ids, seed), kind="stable")
+
+    @contextmanager
+    def sources(self, own: IntArray, order: IntArray, folder: Path) -> Iterator[dict[Role, Source]]:
+        """Yield the sources of a draw. Its D_C is stored in `folder`, which is deleted at the end."""
+        shutil.rmtree(folder, ignore_errors=True)  # left by a run that was killed
+        hidden = self.hidden[own]
+        taken = [*self.sample.corpus.take(self.rows), *self.task.corpus.take(hidden)]
+        cut = cutter(self.sample.corpus.tokens)
+        mixed = (replace(one, tokens=cut(one.text), entities=None) for one in (taken[i] for i in order.tolist()))
+        domain = Source(
+            corpus=Library(folder).seal(
+                mixed, name=self.sample.corpus.name, origin={}, tokens=self.sample.corpus.tokens
+            ),
+            vectors=_joined(self.sample.vectors, self.rows, self.task.vectors, hidden, order),
+            norms=_joined(self.sample.norms, self.rows, self.task.norms, hidden, order),
+        )
+        learnt = self.learnt.copy()
+        learnt[hidden] = False
+        sources = {Role.TASK: replace(self.task, keep=learnt), Role.DOMAIN: domain}
+        yield sources | ({Role.LABELLED: self.labelled} if self.labelled else {})
+        shutil.rmtree(folder)
+
+
+def _joined(
+    sample: Rows | None, rows: IntArray, task: Rows | None, hidden: IntArray, order: IntArray
+) -> FloatArray | None:
+    return None if sample is None or task is None else np.concatenate([sample[rows], task[hidden]])[order]
+
+
+def run(config: WhichStrategyConfig, job: Job) -> WhichStrategyResult:
+    """Hide, rank and count. Writes no artifacts.
+
+    Errors: CorpusError if fewer than `LEAST` sentences of T_C can be hidden, or are left of D_C.
+    """
+    task, domain = job.corpus(config.task), job.corpus(config.domain)
+    budget = Budget.parse(config.budget)
+    refuse_swapped(task, domain)
+    check_budget(budget, domain.n_sentences, domain.n_tokens)
+    job.context.part(1, PARTS, "duplicates")
+    sample = _sample(domain, config, job)
+    material = _material(config, task, sample, job)
+    job.context.part(2, PARTS, "embeddings")
+    if any(STRATEGIES[name].reads in ("vectors", "both") for name in config.strategies):
+        material = replace(
+            material, task=_with_vectors(material.task, config, job), sample=_with_vectors(material.sample, config, job)
+        )
+    job.context.part(3, PARTS, "comparison")
+    found, chance = _ranked(config, material, budget, job)
+    controls = frozenset(name for name in config.strategies if not STRATEGIES[name].topical)
+    compared = compare(found, material.where, DEFAULT_STRATEGY, controls)
+    return WhichStrategyResult(
+        hidden=len(material.hidden),
+        among=len(material.rows),
+        draws=config.draws,
+        chance=chance,
+        strategies=compared,
+        best=best(compared, DEFAULT_STRATEGY),
+    )
+
+
+def _sample(domain: Corpus, config: WhichStrategyConfig, job: Job) -> Corpus:
+    """Return a random sample of D_C, stored as a corpus, or D_C if it is no larger."""
+    if len(domain) <= config.sample:
+        return domain
+    rows = np.sort(np.argsort(uniform(domain.ids(), config.seed), kind="stable")[: config.sample])
+    name = f"{domain.name} sample of {config.sample:,}"
+    return job.library.subset(domain, rows, name=name, origin={"from": domain.fingerprint, "seed": config.seed})
+
+
+def _material(config: WhichStrategyConfig, task: Corpus, sample: Corpus, job: Job) -> _Material:
+    """Return the rows that take part: unflagged ones, without the sample's copies of T_C's sentences."""
+    flags = Flagging().model_dump()
+    of_task = read_audit(job.child("audit", corpus=task.fingerprint, held_out=config.holdout, **flags))
+    copies = (*config.holdout, task.fingerprint)
+    of_sample = read_audit(job.child("audit", corpus=sample.fingerprint, held_out=copies, **flags))
+    # Copies of a hidden sentence would give it away to every strategy, so each sentence of T_C takes part once.
+    learnt = ~(of_task.has("exact_duplicate") | of_task.has("near_duplicate") | of_task.has("leak"))
+    hidden, rows = (np.flatnonzero(audit.mask == 0) for audit in (of_task, of_sample))
+    for corpus, left in (task, hidden), (sample, rows):
+        if len(left) < LEAST:
+            raise CorpusError(
+                f"{corpus.name}: {len(left)} sentences are left without duplicates, leaks, and very short or long "
+                f"ones; fewer than {LEAST} cannot show which strategy finds more. Give a larger corpus, or keep the "
+                "default strategy."
+            )
+    labelled = Source(corpus=job.corpus(config.train)) if config.train else None
+    return _Material(
+        task=Source(corpus=task),
+        sample=Source(corpus=sample),
+        learnt=learnt,
+        hidden=hidden,
+        where=places(len(hidden), config.draws, config.seed),
+        rows=rows,
+        labelled=labelled,
+    )
+
+
+def places(n: int, draws: int, seed: int) -> Hidden:
+    """Divide `n` sentences into blocks of neighbours, and the blocks among the draws at random.
+
+    Sentences of one document share rare words. If single sentences were hidden, their neighbours would give them away.
+    """
+    block = np.arange(n) // max(min(_TOGETHER, n // (_BLOCKS * draws)), 1)
+    draw = np.random.default_rng(seed).permutation(int(block[-1]) + 1) % draws
+    return Hidden(block=block, draw=draw[block])
+
+
+def _with_vectors(source: Source, config: WhichStrategyConfig, job: Job) -> Source:
+    vectors, norms, _ = embedded(job, source.corpus.fingerprint, config, None, {})
+    return replace(source, vectors=vectors, norms=norms)
+
+
+def _ranked(
+    config: WhichStrategyConfig, material: _Material, budget: Budget, job: Job
+) -> tuple[dict[str, BoolArray], float]:
+    """Return which hidden sentences each strategy selects, `(n,)`, and the mean share that the budget takes.
+
+    Each chunk is the mask of the sentences that one strategy selects in one draw.
+    """
+    names, n = config.strategies, len(config.strategies)
+    found = {name: np.zeros(len(material.hidden), dtype=np.bool_) for name in names}
+    chunks = Chunks(job.context, config.draws * n, 1, "selected", unit="rankings")
+    shares, folder = list[float](), job.context.run.chunks / "mixed"
+    for draw in range(config.draws):
+        own = np.flatnonzero(material.where.draw == draw)
+        order = material.order(own, config.seed + draw)
+        numbers = range(draw * n, (draw + 1) * n)
+        if missing := set(numbers).intersection(chunks.missing):
+            with material.sources(own, order, folder) as sources:
+                for i in sorted(missing):
+                    report, strategy = chunks.begin(), make_strategy(names[i % n], {}, config.seed + draw)
+                    report.stage(f"draw {draw + 1} of {config.draws}: {strategy.name}")
+                    budget_here = _scaled(budget, job.corpus(config.domain), sources[Role.DOMAIN].corpus)
+                    chunks.keep(i, _selected(strategy, sources, budget_here, _Quiet(job.context)))
+        for name, i in zip(names, numbers, strict=True):
+            selected = np.load(chunks.paths[i])
+            shares.append(float(selected.mean()))
+            picked = order[selected] - len(material.rows)
+            found[name][own[picked[picked >= 0]]] = True
+    for path in chunks.paths:
+        path.unlink()
+    return found, float(np.mean(shares))
+
+
+def _scaled(budget: Budget, domain: Corpus, mixed: Corpus) -> Budget:
+    """Return the budget that takes the same share of `mixed` as `budget` takes of D_C."""
+    if budget.unit == "tokens":
+        return Budget(value=max(round(budget.value / domain.n_tokens * mixed.n_tokens), 1), unit="tokens")
+    return Budget(value=budget.value / len(domain), unit="fraction") if budget.unit == "sentences" else budget
+
+
+def _selected(strategy: Strategy, sources: Mapping[Role, Source], budget: Budget, report: Reporter) -> BoolArray:
+    """Fit a strategy, score D_C, and return a mask of the sentences that the budget selects, `(m,)`."""
+    domain = sources[Role.DOMAIN]
+    strategy.prepare(sources, report)
+    values = np.concatenate([strategy.score(replace(batch, report=report)) for batch in domain.batches(strategy.reads)])
+    scores = Scores(
+        name=strategy.name,
+        unit=strategy.unit,
+        prefer=strategy.prefer,
+        values=values,
+        corpus=domain.corpus.fingerprint,
+    )
+    unflagged = np.zeros(len(values), dtype=np.uint8)
+    selected = np.zeros(len(values), dtype=np.bool_)
+    selected[choose(scores, budget, lengths=domain.corpus.lengths(), mask=unflagged).rows] = True
+    return selected
+
+
+def _outcome(result: WhichStrategyResult, _: About) -> str:
+    recall = {name: f"{one.recall.value:.0%}" for name, one in result.strategies.items()}
+    usual = f"{DEFAULT_STRATEGY} (the default)"
+    if result.best == DEFAULT_STRATEGY:
+        return f"{usual} finds {recall[DEFAULT_STRATEGY]} of the hidden sentences; no strategy is shown to find more"
+    return f"{result.best} finds {recall[result.best]} of the hidden sentences, {usual} {recall[DEFAULT_STRATEGY]}"
+
+
+KIND = Kind(
+    "which-strategy",
+    WhichStrategyConfig,
+    run,
+    WhichStrategyResult,
+    title=lambda run: f"Compare strategies for {run.corpus(run.config['task'])} in {run.corpus(run.config['domain'])}",
+    outcome=_outcome,
+    page="Selection",
+)

@@ -1,0 +1,113 @@
+"""Results of `which-strategy` runs, as pages and commands show them."""
+
+from collections.abc import Mapping, Sequence
+
+from core.errors import CorpusError
+from core.kind import Options
+from core.models.encoder import EncoderOptions
+from core.projects.home import library, store
+from core.runs.store import Run
+from core.selection import DEFAULT_STRATEGY
+from core.selection.which_strategy import LEAST, WhichStrategyResult
+from core.shown import count
+from core.stats.recall import Mean
+
+LIMIT = (
+    "This counts sentences of the task corpus itself. A strategy that finds more of them need not train a better "
+    "tagger; only an experiment shows that."
+)
+
+
+def options(select: Mapping[str, object]) -> Options:
+    """Return options for a `which-strategy` run from those of a `select` run."""
+    dev, held_out = select.get("dev"), select.get("holdout", ())
+    assert isinstance(held_out, Sequence)
+    names = {"task", "domain", "train", "seed", *EncoderOptions.model_fields} - {"weights"}
+    taken = {name: value for name, value in select.items() if name in names}
+    budget = str(select.get("budget", ""))
+    taken |= {} if budget.strip().startswith("threshold") else {"budget": budget}
+    return {**taken, "holdout": (*held_out, *((dev,) if dev else ()))}
+
+
+def comparable(task: str) -> bool:
+    """Return True if the project has T_C (a fingerprint) and T_C has at least `LEAST` sentences."""
+    try:
+        return len(library().find(task)) >= LEAST
+    except CorpusError:
+        return False
+
+
+def newest(task: str, domain: str) -> Run | None:
+    """Return the newest run for T_C and D_C (fingerprints), or None."""
+    wanted = {"task": task, "domain": domain}
+    return next((run for run in store().list("which-strategy") if wanted.items() <= run.manifest.inputs.items()), None)
+
+
+def in_words(result: WhichStrategyResult) -> str:
+    """Return the answer in one or two sentences."""
+    usual, rivals = result.strategies[DEFAULT_STRATEGY].recall, _widths(result)
+    found = f"{DEFAULT_STRATEGY}, the default, finds {usual.value:.0%} of the hidden sentences"
+    if result.best != DEFAULT_STRATEGY:
+        one = result.strategies[result.best]
+        assert one.difference is not None
+        return (
+            f"Select by {result.best}: it finds {one.recall.value:.0%} of the hidden sentences, {DEFAULT_STRATEGY} "
+            f"(the default) {usual.value:.0%}. The difference is {_points(one.difference)} points."
+        )
+    if usual.low <= result.chance:
+        return (
+            f"No strategy is shown to find more than chance: {found}, a random selection {result.chance:.0%}. Either "
+            "the task corpus has no subject or wording of its own, or the domain corpus is full of such text."
+        )
+    if not rivals:
+        return f"{found[:1].upper()}{found[1:]}. No other strategy was compared."
+    return (
+        f"Keep {DEFAULT_STRATEGY}: {found}, and no strategy is shown to find more. "
+        f"Differences below about {max(rivals):.0f} points would not be seen."
+    )
+
+
+def basis(result: WhichStrategyResult) -> str:
+    """Return how the answer was computed, and what the intervals mean."""
+    n = sum(one.difference is not None for one in result.strategies.values())
+    return (
+        f"{count(result.hidden, 'sentence')} of the task corpus were hidden in {result.draws} draws among "
+        f"{result.among:,} of the domain corpus; strategies learnt from the others. Intervals hold with 95% confidence "
+        f"over sentences and draws, those of the {count(n, 'difference')} together."
+    )
+
+
+def rows(result: WhichStrategyResult) -> list[dict[str, str]]:
+    """Return a row per strategy, the largest recall first: its name, recall and difference, each with its interval."""
+    ordered = sorted(result.strategies.items(), key=lambda item: -item[1].recall.value)
+    return [
+        {
+            "strategy": name,
+            "recall": f"{one.recall.value:.1%} ({one.recall.low:.1%} to {one.recall.high:.1%})",
+            "difference": _points(one.difference) if one.difference else _role(name),
+        }
+        for name, one in ordered
+    ]
+
+
+def lines(result: WhichStrategyResult) -> list[str]:
+    """Return all of a result as lines of text."""
+    table = [("strategy", "hidden sentences found", f"points more than {DEFAULT_STRATEGY}")]
+    table += [(row["strategy"], row["recall"], row["difference"]) for row in rows(result)]
+    widths = [max(len(row[i]) for row in table) for i in range(2)]
+    shown = [f"{name:<{widths[0]}}  {recall:<{widths[1]}}  {difference}" for name, recall, difference in table]
+    return [*shown, "", in_words(result), basis(result), LIMIT]
+
+
+def _role(name: str) -> str:
+    return "the default" if name == DEFAULT_STRATEGY else "a control"
+
+
+def _points(difference: Mean) -> str:
+    return f"{100 * difference.value:+.1f} ({100 * difference.low:+.1f} to {100 * difference.high:+.1f})"
+
+
+def _widths(result: WhichStrategyResult) -> list[float]:
+    """Return half the width of each interval of a difference, in points."""
+    differences = (one.difference for one in result.strategies.values())
+    return [50 * (each.high - each.low) for each in differences if each]
