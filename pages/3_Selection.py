@@ -23,6 +23,7 @@ from pages.ui.frame import guard, page
 from pages.ui.runs.links import SELECTION, attach
 from pages.ui.runs.panel import run_panel, where
 from pages.ui.selection.chosen import selected
+from pages.ui.selection.which import which
 from pages.ui.terms import term_picker
 from pages.ui.widgets import config_form, plain, pressed
 
@@ -109,6 +110,8 @@ def _form() -> None:
         if pressed("Score and select", "selection.start", type="primary", icon=icon, disabled=not may_start):
             attach(runs.start("select", options, on, run_anyway=anyway), choice.VISIT)
             st.rerun()
+    with guard(buttons="selection.which"):
+        which(options, "selection.strategy")
 
 
 def _checked(options: Mapping[str, object]) -> tuple[bool, bool]:

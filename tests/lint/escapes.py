@@ -148,6 +148,7 @@ OWN_WORDS: Mapping[str, set[str]] = {
         "span_words(chosen.scores, scores.unit, scores.prefer)",
         "warning",
     },
+    "pages/ui/selection/which.py": {"view.LIMIT", "view.basis(result)", "view.in_words(result)"},
     "pages/ui/similarity/results.py": {"agreement_text(agreement)", "grey", "sentence"},
     "pages/ui/similarity/worth.py": {"agreement_text(agreement)"},
     "pages/ui/training/encoders.py": {"wanted.fetched", "wanted.size"},

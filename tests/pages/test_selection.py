@@ -26,9 +26,11 @@ from core.projects import home_steps, runs
 from core.projects.home import store
 from core.runs.events import EventLog
 from core.runs.result import read
-from core.selection import STRATEGIES, choices, insights
+from core.selection import STRATEGIES, choices, insights, which_view
 from core.selection import view as selections
 from core.selection.prevalence import PrevalenceResult
+from core.selection.which_strategy import WhichStrategyResult
+from core.stats.recall import Compared, Mean
 from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import Seal, sentence
@@ -419,3 +421,43 @@ def test_prevalence_is_estimated_on_request_and_used_as_the_budget(
     press(app, "selection.counted")
     assert selections.kept_budget(select) == str(count.about)
     assert "selection.counted" not in keys(app)
+
+
+def test_strategies_are_compared_on_request_and_the_best_one_is_used(
+    parts: dict[str, str], started_runs: list[tuple[str, Mapping[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page shows the newest comparison of its corpora; a button sets the form's strategy to the best one."""
+    app = opened(SELECTION)
+    assert "The task corpus has fewer than 50 sentences" in texts(app)
+    assert "selection.which.start" not in keys(app)
+    monkeypatch.setattr(which_view, "LEAST", 12)
+    app = press(opened(SELECTION), "selection.which.start")
+    [(kind, options)] = started_runs
+    assert kind == "which-strategy"
+    assert {**options, "holdout": ()} == {**options, "task": parts["task"], "domain": parts["domain"], "budget": "10%"}
+    recipe = KINDS[kind]
+    run = register(recipe, recipe.config.parse(dict(options)), store())
+    with finished.as_running(run):
+        app = opened(SELECTION)
+        assert plain("Compare strategies for my-task in my-domain") in texts(app)
+        assert "selection.which.start" not in keys(app)
+    found = WhichStrategyResult(
+        hidden=100,
+        among=9000,
+        draws=10,
+        chance=0.1,
+        strategies={
+            "classifier": Compared(recall=Mean(value=0.6, low=0.5, high=0.7), difference=None),
+            "knn": Compared(recall=Mean(value=0.7, low=0.6, high=0.8), difference=Mean(value=0.1, low=0.02, high=0.18)),
+            "random": Compared(recall=Mean(value=0.1, low=0.05, high=0.16), difference=None),
+        },
+        best="knn",
+    )
+    finished.finish(store().home, kind, options, finished.constant(found))
+    app = opened(SELECTION)
+    shown = texts(app)
+    for text in (which_view.in_words(found), which_view.basis(found), which_view.LIMIT, "70.0% (60.0% to 80.0%)"):
+        assert text in shown
+    press(app, "selection.which.use")
+    assert app.selectbox(key="selection.strategy").value == "knn"
+    assert "selection.which.use" not in keys(app)

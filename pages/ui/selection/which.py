@@ -1,0 +1,60 @@
+"""Which strategy suits the task corpus: a comparison of strategies on the corpora of the form."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from core.projects import runs
+from core.runs.result import read
+from core.selection import which_view as view
+from core.selection.which_strategy import LEAST, WhichStrategyResult
+from pages.ui.runs.panel import run_panel
+from pages.ui.widgets import pressed, table
+
+ABOUT = (
+    "Hides parts of the task corpus in the domain corpus, and counts how many of these sentences each strategy finds "
+    "at the budget above. Strategies that train a model are left out, so this takes minutes."
+)
+COLUMNS = {"strategy": "Strategy", "recall": "Hidden sentences found", "difference": "Points more than the default"}
+
+
+def which(options: Mapping[str, object], strategy: str) -> None:
+    """Draw the comparison for the corpora of the form, and the button that starts it.
+
+    options: those of the form. strategy: key of the field for the strategy.
+    """
+    task, domain = str(options["task"]), str(options["domain"])
+    if not (task and domain):
+        return
+    run = view.newest(task, domain)
+    unfinished = run is not None and run.state().state != "succeeded"
+    with st.expander("Which strategy suits my text?", expanded=unfinished, icon=":material/contrast:"):
+        st.markdown(ABOUT)
+        if run is not None and unfinished:
+            run_panel(run.id, "selection.which.run")
+        elif run is not None:
+            _answer(read(run, WhichStrategyResult), strategy)
+        if not view.comparable(task):
+            st.caption(
+                f"The task corpus has fewer than {LEAST} sentences, which cannot show which strategy finds more."
+            )
+        elif run is None or not run.state().active:
+            label = "Compare strategies" if run is None else "Compare again"
+            if pressed(label, "selection.which.start", icon=":material/balance:"):
+                runs.start("which-strategy", view.options(options))
+                st.rerun()
+
+
+def _answer(result: WhichStrategyResult, strategy: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{view.in_words(result)}**", width="stretch")
+        if st.session_state[strategy] != result.best:
+            st.button(
+                f"Use {result.best}",
+                key="selection.which.use",
+                on_click=lambda: st.session_state.update({strategy: result.best}),
+                icon=":material/check:",
+            )
+    rows = view.rows(result)
+    table(rows, COLUMNS, "Strategies by the share of hidden sentences found")
+    st.caption(f"{view.basis(result)} {view.LIMIT}")
