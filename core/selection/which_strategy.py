@@ -84,7 +84,8 @@ class WhichStrategyResult:
     """Result of a `which-strategy` run.
 
     hidden: number of sentences of T_C that were hidden, each in one draw. among: number of D_C's sentences among which
-    they were hidden. chance: share of the sentences that the budget takes, which a random selection would find.
+    they were hidden. budget: as in the options. chance: share of all these sentences that the budget takes, which a
+    random selection would find.
     strategies: what each strategy found, by name. best: the strategy to use, which is the default unless another one
     finds more.
     """
@@ -92,6 +93,7 @@ class WhichStrategyResult:
     hidden: int
     among: int
     draws: int
+    budget: str
     chance: float
     strategies: Mapping[str, Compared]
     best: str
@@ -152,8 +154,10 @@ class _Material:
         learnt = self.learnt.copy()
         learnt[hidden] = False
         sources = {Role.TASK: replace(self.task, keep=learnt), Role.DOMAIN: domain}
-        yield sources | ({Role.LABELLED: self.labelled} if self.labelled else {})
-        shutil.rmtree(folder)
+        try:
+            yield sources | ({Role.LABELLED: self.labelled} if self.labelled else {})
+        finally:
+            shutil.rmtree(folder)
 
 
 def _joined(
@@ -187,6 +191,7 @@ def run(config: WhichStrategyConfig, job: Job) -> WhichStrategyResult:
         hidden=len(material.hidden),
         among=len(material.rows),
         draws=config.draws,
+        budget=config.budget,
         chance=chance,
         strategies=compared,
         best=best(compared, DEFAULT_STRATEGY),

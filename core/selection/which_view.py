@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from core.config import Budget
 from core.errors import CorpusError
 from core.kind import Options
 from core.models.encoder import EncoderOptions
@@ -72,8 +73,9 @@ def basis(result: WhichStrategyResult) -> str:
     n = sum(one.difference is not None for one in result.strategies.values())
     return (
         f"{count(result.hidden, 'sentence')} of the task corpus were hidden in {result.draws} draws among "
-        f"{result.among:,} of the domain corpus; strategies learnt from the others. Intervals hold with 95% confidence "
-        f"over sentences and draws, those of the {count(n, 'difference')} together."
+        f"{result.among:,} of the domain corpus; strategies learnt from the others and selected "
+        f"{Budget.parse(result.budget).in_words}. Intervals hold with 95% confidence over sentences and draws, those of "
+        f"the {count(n, 'difference')} together."
     )
 
 

@@ -167,6 +167,7 @@ MADE: Mapping[str, tuple[object, str]] = {  # results written by hand, because a
             hidden=100,
             among=9000,
             draws=10,
+            budget="10%",
             chance=0.1,
             strategies={
                 "classifier": Compared(recall=Mean(value=0.604, low=0.5, high=0.7), difference=None),

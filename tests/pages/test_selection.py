@@ -445,6 +445,7 @@ def test_strategies_are_compared_on_request_and_the_best_one_is_used(
         hidden=100,
         among=9000,
         draws=10,
+        budget="10%",
         chance=0.1,
         strategies={
             "classifier": Compared(recall=Mean(value=0.6, low=0.5, high=0.7), difference=None),

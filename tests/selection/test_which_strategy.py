@@ -1,23 +1,27 @@
 """Which strategy suits T_C: planted answers, copies, ties, resuming, refusals, the command and its words."""
 
 import json
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, CorpusError
+from core.projects.home import store
 from core.reporter import Reporter
-from core.results import FloatArray, Role
+from core.results import BoolArray, FloatArray, Role
 from core.runs.result import read
 from core.selection import STRATEGIES, which_strategy
 from core.selection import which_view as which
 from core.selection.base import Batch, Reads, Source, Strategy
 from core.selection.which_strategy import WhichStrategyConfig, WhichStrategyResult, places, untrained
 from core.text.sentence import Sentence
-from tests.conftest import Command, Seal
-from tests.homes import executed
+from tests.conftest import Command, Seal, elsewhere, sentence
+from tests.homes import executed, project_in
 from tests.planted import contracts, distinct, kitchen
 
 SEEN = list[tuple[set[str], list[str]]]()  # ids that `Known` learnt from, and the ids of D_C, per draw
@@ -62,7 +66,9 @@ def further(monkeypatch: pytest.MonkeyPatch) -> None:
 TASK, OTHERS = distinct(contracts(100, seed=1), 1, "zz"), distinct(kitchen(400), 2)
 
 
-def compared(task: list[str], domain: list[str], seal: Seal, **options: object) -> WhichStrategyResult:
+def compared(
+    task: list[str], domain: list[str], seal: Callable[[list[str], str], Corpus], **options: object
+) -> WhichStrategyResult:
     """Run `which-strategy`; return its result."""
     corpora = {name: seal(texts, name).fingerprint for name, texts in (("task", task), ("domain", domain))}
     return read(executed("which-strategy", {**corpora, "encoder": "tiny", **options}), WhichStrategyResult)
@@ -129,26 +135,35 @@ def test_a_sample_of_the_domain_corpus_and_budgets_in_other_units(seal: Seal) ->
 
 
 def test_a_resumed_run_keeps_finished_rankings_and_has_the_same_result(
-    seal: Seal, monkeypatch: pytest.MonkeyPatch
+    seal: Seal, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = {"strategies": ("known", "ngram-perplexity", "random"), "budget": "5%", "draws": 5}
-    ranked = which_strategy._selected
-    calls = 0
+    with elsewhere(tmp_path / "other"):
+        library = Library(project_in(tmp_path / "other"))
 
-    def stopped(*given: object) -> object:
+        def other(texts: list[str], name: str) -> Corpus:
+            return library.seal(map(sentence, texts), name=name, origin={})
+
+        undisturbed = compared(TASK, OTHERS, other, **options)
+    ranked, calls = which_strategy._selected, 0
+
+    def stopped(*given: Any) -> BoolArray:
         nonlocal calls
         calls += 1
         if calls == 9:
             raise Cancelled("stopped")
-        return ranked(*given)  # type: ignore[arg-type]
+        return ranked(*given)
 
     monkeypatch.setattr(which_strategy, "_selected", stopped)
     with pytest.raises(Cancelled):
         compared(TASK, OTHERS, seal, **options)
-    resumed = compared(TASK, OTHERS, seal, **options)
+    [run] = store().list("which-strategy")
+    (run.chunks / "mixed").mkdir()  # left by a process that was killed
+    (run.chunks / "mixed" / "corpora").write_text("")
+    assert compared(TASK, OTHERS, seal, **options) == undisturbed
     assert calls == 5 * 4 + 1
-    other = compared(TASK, OTHERS, seal, **options, seed=1)
-    assert other.strategies != resumed.strategies
+    assert list(run.chunks.iterdir()) == []
+    assert compared(TASK, OTHERS, seal, **options, seed=1).strategies != undisturbed.strategies
 
 
 def test_refusals_say_what_to_do(seal: Seal) -> None:
