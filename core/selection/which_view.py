@@ -74,8 +74,8 @@ def basis(result: WhichStrategyResult) -> str:
     return (
         f"{count(result.hidden, 'sentence')} of the task corpus were hidden in {result.draws} draws among "
         f"{result.among:,} of the domain corpus; strategies learnt from the others and selected "
-        f"{Budget.parse(result.budget).in_words}. Intervals hold with 95% confidence over sentences and draws, those of "
-        f"the {count(n, 'difference')} together."
+        f"{Budget.parse(result.budget).in_words}. Intervals hold with 95% confidence over sentences and draws, those "
+        f"of the {count(n, 'difference')} together."
     )
 
 
