@@ -206,8 +206,8 @@ def test_neighbours_are_hidden_together(n: int, draws: int, size: int) -> None:
 
 def test_the_command_prints_the_table_the_answer_and_its_limits(seal: Seal, command: Command) -> None:
     found = compared(TASK, OTHERS, seal, strategies=("ngram-perplexity", "random"), budget="5%")
-    words = ("which-strategy", "--task", "task", "--domain", "domain", "--encoder", "tiny", "--budget", "5%")
-    words = (*words, "--strategies", "ngram-perplexity,random")
+    words = ["which-strategy", "--task", "task", "--domain", "domain", "--encoder", "tiny", "--budget", "5%"]
+    words += ["--strategies", "ngram-perplexity,random"]
     printed = json.loads(command(*words, "--json")[1])
     assert printed["best"] == "classifier"
     assert printed["strategies"]["random"]["difference"] is None

@@ -71,7 +71,9 @@ def main() -> None:
     parser.add_argument("--others", type=int, default=sum(OTHERS.values()))
     parser.add_argument("--home", type=Path)
     args = parser.parse_args()
-    arms = [(name, {}) for name in args.strategies] + [each for each in FURTHER if each[0] in args.strategies]
+    arms: list[tuple[str, dict[str, object]]] = [(name, {}) for name in args.strategies] + [
+        each for each in FURTHER if each[0] in args.strategies
+    ]
     table: dict[str, dict[str, list[float]]] = {}
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["WINNOW_HOME"] = str(args.home or Path(scratch) / "home")
