@@ -55,11 +55,28 @@ class Equal(Known):
         return 0.0
 
 
+VECTORS = dict[int, list[FloatArray]]()  # vectors that `Embedded` saw, by id of the sentence
+
+
+class Embedded(Known):
+    """Records the vector of each sentence."""
+
+    name: ClassVar[str] = "embedded"
+    reads: ClassVar[Reads] = "both"
+
+    def score(self, batch: Batch) -> FloatArray:
+        assert batch.vectors is not None
+        for id, vector in zip(batch.ids.tolist(), batch.vectors, strict=True):
+            VECTORS.setdefault(id, []).append(np.array(vector))
+        return super().score(batch)
+
+
 @pytest.fixture(autouse=True)
 def further(monkeypatch: pytest.MonkeyPatch) -> None:
     """Add the strategies of this file."""
     SEEN.clear()
-    monkeypatch.setattr(which_strategy, "STRATEGIES", more := {**STRATEGIES, "known": Known, "equal": Equal})
+    more = {**STRATEGIES, **{each.name: each for each in (Known, Equal, Embedded)}}
+    monkeypatch.setattr(which_strategy, "STRATEGIES", more)
     monkeypatch.setattr("core.selection.STRATEGIES", more)
 
 
@@ -103,6 +120,14 @@ def test_each_sentence_is_hidden_once_and_never_learnt_from(seal: Seal) -> None:
         assert own != sorted(own)  # hidden sentences are in random places, not in T_C's order
     places_of_hidden = [i for (_, domain) in SEEN for i, id in enumerate(domain) if id in ids]
     assert 150 < np.mean(places_of_hidden) < 260
+
+
+def test_a_sentence_has_its_own_vector_in_every_draw(seal: Seal) -> None:
+    """Draws have different orders, so vectors in another order than the sentences would differ between draws."""
+    compared(TASK, OTHERS, seal, strategies=("embedded",), draws=5)
+    assert sorted(map(len, VECTORS.values())) == [1] * 100 + [5] * 400
+    assert all((vector == first).all() for first, *others in VECTORS.values() for vector in others)
+    assert len({first.tobytes() for first, *_ in VECTORS.values()}) > 400
 
 
 def _sealed(seal: Seal, texts: list[str]) -> list[Sentence]:
