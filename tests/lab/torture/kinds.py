@@ -28,6 +28,7 @@ ALONE = (
     "split",
     "vectors",
     "vectors-import",
+    "which-strategy",
     "zero-shot",
 )  # kinds that need no trained model; a home for only these needs no training
 PARTS = ("chunks", "checkpoints", "artifacts")
