@@ -33,7 +33,9 @@ from core.runs.context import RunContext
 from core.runs.events import EventLog
 from core.runs.store import Run, RunStore
 from core.selection.result import SelectResult
+from core.selection.which_strategy import WhichStrategyResult
 from core.stats.pooled import Estimate
+from core.stats.recall import Compared, Mean
 from core.stats.scoring import evaluate
 from core.tagging import evaluations
 from core.tagging.calibrate import CalibrateResult
@@ -113,6 +115,20 @@ def corpora(home: Path) -> dict[str, Corpus]:
 
 SELECTED = SelectResult(
     strategy="random", selected=1, of=1, tokens=5, dropped={}, corpus="", score_run="", audit_run=""
+)
+
+COMPARED = WhichStrategyResult(
+    hidden=100,
+    among=9000,
+    draws=10,
+    budget="10%",
+    chance=0.1,
+    strategies={
+        "classifier": Compared(recall=Mean(value=0.604, low=0.5, high=0.7), difference=None),
+        "knn": Compared(recall=Mean(value=0.71, low=0.6, high=0.8), difference=Mean(value=0.106, low=0.02, high=0.19)),
+        "random": Compared(recall=Mean(value=0.1, low=0.05, high=0.16), difference=None),
+    },
+    best="knn",
 )
 
 

@@ -33,6 +33,8 @@ def furnish(home: Path) -> dict[str, str]:
     similarity = done("similarity", few, target=(plain["fruit"],), source=(plain["orchard"], plain["mine"]))
     corpora = {"task": plain["contracts"], "domain": plain["pile"]}
     select = done("select", corpora, encoder="tiny", strategy="knn", budget="60")
+    roles = {"task": made["task"].fingerprint, "domain": made["domain"].fingerprint}
+    finished.finish(home, "which-strategy", roles, finished.constant(finished.COMPARED))
     done("map", maps.options(select, sample=200, clusters=4))
     queue = done("queue", corpora, encoder="tiny", n=5)
     skl = done("skl", primary=labelled[0].fingerprint, assisting=labelled[1].fingerprint)

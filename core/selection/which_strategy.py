@@ -98,6 +98,12 @@ class WhichStrategyResult:
     strategies: Mapping[str, Compared]
     best: str
 
+    def __post_init__(self) -> None:
+        """Refuse a damaged result. Errors: ValueError."""
+        rivals = [name for name, one in self.strategies.items() if one.difference]
+        if DEFAULT_STRATEGY not in self.strategies or self.best not in (DEFAULT_STRATEGY, *rivals):
+            raise ValueError("the best strategy was not compared with the default")
+
 
 def untrained(*, labels: bool) -> tuple[str, ...]:
     """Return the names of the strategies that train no model. labels: True if L_C or a list of names is given."""

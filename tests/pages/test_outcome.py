@@ -31,16 +31,14 @@ from core.runs.worker import execute
 from core.selection import view as selections
 from core.selection.prevalence import PrevalenceResult
 from core.selection.result import ScoreResult, SelectResult
-from core.selection.which_strategy import WhichStrategyResult
 from core.similarity.result import SimilarityResult
-from core.stats.recall import Compared, Mean
 from core.tagging.evaluations import EvaluateResult, FinetuneResult, OverSeeds
 from core.tagging.predictions import PredictResult, TagResult
 from core.training.saved_models import PretrainResult
 from core.zero_shot.zero_shot import ZeroShotResult
 from pages.ui.runs.links import PAGES
 from tests.browser.prepared_home import prepare
-from tests.finished import TIMED, pretrained, study
+from tests.finished import COMPARED, TIMED, pretrained, study
 from tests.homes import project_in
 from tests.pages.test_ranking import RANK
 
@@ -163,20 +161,7 @@ MADE: Mapping[str, tuple[object, str]] = {  # results written by hand, because a
         "About 950 sentences of the domain corpus are like the task corpus (800 to 1,090)",
     ),
     "which-strategy": (
-        WhichStrategyResult(
-            hidden=100,
-            among=9000,
-            draws=10,
-            budget="10%",
-            chance=0.1,
-            strategies={
-                "classifier": Compared(recall=Mean(value=0.604, low=0.5, high=0.7), difference=None),
-                "knn": Compared(
-                    recall=Mean(value=0.71, low=0.6, high=0.8), difference=Mean(value=0.106, low=0.02, high=0.19)
-                ),
-            },
-            best="knn",
-        ),
+        COMPARED,
         "knn finds 71% of the hidden sentences, classifier (the default) 60%",
     ),
     "rank": (

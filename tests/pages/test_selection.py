@@ -29,8 +29,6 @@ from core.runs.result import read
 from core.selection import STRATEGIES, choices, insights, which_view
 from core.selection import view as selections
 from core.selection.prevalence import PrevalenceResult
-from core.selection.which_strategy import WhichStrategyResult
-from core.stats.recall import Compared, Mean
 from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import Seal, sentence
@@ -441,23 +439,11 @@ def test_strategies_are_compared_on_request_and_the_best_one_is_used(
         app = opened(SELECTION)
         assert plain("Compare strategies for my-task in my-domain") in texts(app)
         assert "selection.which.start" not in keys(app)
-    found = WhichStrategyResult(
-        hidden=100,
-        among=9000,
-        draws=10,
-        budget="10%",
-        chance=0.1,
-        strategies={
-            "classifier": Compared(recall=Mean(value=0.6, low=0.5, high=0.7), difference=None),
-            "knn": Compared(recall=Mean(value=0.7, low=0.6, high=0.8), difference=Mean(value=0.1, low=0.02, high=0.18)),
-            "random": Compared(recall=Mean(value=0.1, low=0.05, high=0.16), difference=None),
-        },
-        best="knn",
-    )
+    found = finished.COMPARED
     finished.finish(store().home, kind, options, finished.constant(found))
     app = opened(SELECTION)
     shown = texts(app)
-    for text in (which_view.in_words(found), which_view.basis(found), which_view.LIMIT, "70.0% (60.0% to 80.0%)"):
+    for text in (which_view.in_words(found), which_view.basis(found), which_view.LIMIT, "71.0% (60.0% to 80.0%)"):
         assert text in shown
     press(app, "selection.which.use")
     assert app.selectbox(key="selection.strategy").value == "knn"

@@ -10,7 +10,7 @@ import pytest
 
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
-from core.errors import Cancelled, ConfigError, CorpusError
+from core.errors import Cancelled, ConfigError, CorpusError, RunError
 from core.projects.home import store
 from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, Role
@@ -20,6 +20,7 @@ from core.selection import which_view as which
 from core.selection.base import Batch, Reads, Source, Strategy
 from core.selection.which_strategy import WhichStrategyConfig, WhichStrategyResult, places, untrained
 from core.text.sentence import Sentence
+from tests import finished
 from tests.conftest import Command, Seal, elsewhere, sentence
 from tests.homes import executed, project_in
 from tests.planted import contracts, distinct, kitchen
@@ -240,3 +241,12 @@ def test_the_command_prints_the_table_the_answer_and_its_limits(seal: Seal, comm
     for text in (which.in_words(found), which.basis(found), which.LIMIT, "a control", "the default"):
         assert text in shown
     assert "100 sentences of the task corpus were hidden in 10 draws among 400 of the domain corpus" in shown
+
+
+@pytest.mark.parametrize("damage", [{"best": "dsir"}, {"best": "random"}, {"strategies": {}}])
+def test_a_damaged_result_is_refused(home: Path, damage: dict[str, object], seal: Seal) -> None:
+    corpora = {name: seal(texts, name).fingerprint for name, texts in (("task", TASK), ("domain", OTHERS))}
+    run = finished.finish(home, "which-strategy", corpora, finished.constant(finished.COMPARED))
+    finished.returned(run, {**run.result(), **damage})
+    with pytest.raises(RunError, match=r"its result is not that of the kind which-strategy"):
+        read(run, WhichStrategyResult)

@@ -34,6 +34,8 @@ from core.runs.store import Run
 from core.runs.where import Where
 from core.selection import choices
 from core.selection import view as selections
+from core.selection import which_view as which
+from core.selection.which_strategy import WhichStrategyResult
 from core.similarity import view as similarity
 from core.similarity.result import SimilarityResult
 from core.similarity.survey import opinions_in
@@ -239,6 +241,7 @@ OF_RUNS: Mapping[str, Sequence[Callable[[str], object]]] = {
     "map": (lambda run_id: read(runs.get(run_id), MapResult), of_map, regions.kept_region),
     "skl": (lambda run_id: read(runs.get(run_id), SklResult), assisting.get, assisting.drift),
     "similarity": (lambda run_id: read(runs.get(run_id), SimilarityResult), similarity.rows),
+    "which-strategy": (lambda run_id: which.lines(read(runs.get(run_id), WhichStrategyResult)),),
 }
 _PROJECT = (
     *("corpora/*/about.json", "corpora/*/sentences.parquet", "roles.json"),
