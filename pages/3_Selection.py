@@ -130,7 +130,9 @@ def _more(name: str, strategy: Any) -> dict[str, Any]:
     config = KINDS["select"].config
     with st.expander("More options", icon=":material/settings:"):
         own = config_form(strategy.Options, list(strategy.Options.model_fields), f"selection.{name}")
-        others = config_form(config, (*CHOOSING, *(("cascade",) if strategy.cascades else ())), "selection")
+        others = config_form(
+            config, (*CHOOSING, *(("cascade",) if strategy.cascades(strategy.Options()) else ())), "selection"
+        )
         others |= config_form(config, _encoder(strategy), "selection")
     return {"options": own, **others}
 

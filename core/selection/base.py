@@ -113,7 +113,6 @@ class Strategy(ABC):
     needs: roles besides T_C and D_C.
     reads: data that `score` uses: ids only, sentences, embeddings, both, or sentences with predicted entities.
     models: models to train before scoring. If the strategy also uses embeddings, these models compute them, joined.
-    cascades: True if `select --cascade` may embed only part of D_C for this strategy, see `selection.cascade`.
     summary, trust: sentences for the page: what the strategy does, and when to trust it.
     Options: class of the strategy's options. options: their values.
     """
@@ -126,7 +125,6 @@ class Strategy(ABC):
     needs: ClassVar[frozenset[Role]] = frozenset()
     reads: ClassVar[Reads] = "text"
     models: ClassVar[frozenset[Model]] = frozenset()
-    cascades: ClassVar[bool] = False
     summary: ClassVar[str]
     trust: ClassVar[str]
     Options: ClassVar[type[Config]] = Config
@@ -138,6 +136,11 @@ class Strategy(ABC):
     def others(cls, options: Any) -> tuple[str, ...]:
         """Return the strategies that score D_C first, with their default options. Their ranks are in `Batch.ranks`."""
         return ()
+
+    @classmethod
+    def cascades(cls, options: Any) -> bool:
+        """Return True if `select --cascade` may embed only part of D_C with these options, see `selection.cascade`."""
+        return False
 
     @classmethod
     def sized(cls, options: Any, n: int) -> Any:

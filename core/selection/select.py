@@ -103,8 +103,9 @@ class SelectConfig(SelectOptions, ScoreConfig):
 
 def unfit(config: SelectConfig) -> str:
     """Return the reason why a cascade cannot make this selection, or ""."""
-    if not STRATEGIES[config.strategy].cascades:
-        return f"the strategy {config.strategy} has no use for one"
+    strategy = STRATEGIES[config.strategy]
+    if not strategy.cascades(strategy_options(strategy.name, config.options)):
+        return f"the strategy {config.strategy} has no use for one with these options"
     if config.diversity != "none":
         return "diversity needs the vectors of more sentences than are selected"
     if Budget.parse(config.budget).unit == "threshold":

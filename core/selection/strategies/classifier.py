@@ -5,7 +5,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -55,7 +55,6 @@ class DomainClassifier(Strategy):
     in_short: ClassVar[str] = "like your text, unlike the rest; the default"
     unit: ClassVar[str] = "standard deviations"
     reads: ClassVar[Reads] = "both"
-    cascades: ClassVar[bool] = True
     summary: ClassVar[str] = (
         "Learns what distinguishes the task corpus from the rest of the domain corpus, by meaning and wording."
     )
@@ -65,6 +64,11 @@ class DomainClassifier(Strategy):
     options: ClassifierOptions
     idf: FloatArray  # (buckets,)
     weights: list[FloatArray]  # per view: (folds, features + 1), intercept last, in standard deviations
+
+    @classmethod
+    def cascades(cls, options: Any) -> bool:
+        """Return True: a score depends on the sentence's own text and vector only."""
+        return True
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         self._hash = hasher()

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
@@ -149,7 +149,6 @@ class CosinePretrained(Strategy):
     in_short: ClassVar[str] = "near the mean of yours"
     unit: ClassVar[str] = "cosine"
     reads: ClassVar[Reads] = "vectors"
-    cascades: ClassVar[bool] = True
     summary: ClassVar[str] = (
         "Prefers sentences whose embedding has nearly the same direction as the task corpus's average embedding."
     )
@@ -165,6 +164,11 @@ class CosinePretrained(Strategy):
     _rotation: FloatArray
     _against: FloatArray | None = None  # (1, d), mean of D_C for a contrastive query
     _quota: Quota | None = None
+
+    @classmethod
+    def cascades(cls, options: Any) -> bool:
+        """Return True: a score depends on the sentence's own vector only."""
+        return True
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         task, norms = sources[Role.TASK].learnable()
@@ -309,7 +313,6 @@ class Neighbours(Strategy):
     in_short: ClassVar[str] = "near a few sentences of yours"
     unit: ClassVar[str] = "cosine"
     reads: ClassVar[Reads] = "vectors"
-    cascades: ClassVar[bool] = True
     summary: ClassVar[str] = "Prefers sentences that are close to their nearest few sentences of the task corpus."
     trust: ClassVar[str] = (
         "Trust it when the task corpus covers several topics; odd sentences of the task corpus attract odd neighbours."
@@ -319,6 +322,11 @@ class Neighbours(Strategy):
     options: NeighbourOptions
     _task: FloatArray  # (m, d), rows of length 1
     _turns: Turns | None = None
+
+    @classmethod
+    def cascades(cls, options: Any) -> bool:
+        """Return True unless sentences take turns, because turns need the vectors of all of D_C."""
+        return bool(options.query == "nearest")
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         self._task, _ = sources[Role.TASK].learnable()
