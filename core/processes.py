@@ -13,13 +13,14 @@ from contextlib import ExitStack
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from core.errors import ResourceError
 from core.reporter import Reporter, Silent
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+_Reply = tuple[bool, Any]  # True and a result, or False and the error that the work raised
 
 MOST = 8  # processes; the parent prepares and collects items no faster than eight processes compute them
 _ROOT = Path(__file__).resolve().parents[1]
@@ -39,7 +40,7 @@ def in_processes(
     starting processes (0.3 s each) would take longer than they save; this process then computes all items, as it
     does on a single core. report: checked at least once per second; if it raises, all processes are ended. Wrap the
     generator in `contextlib.closing` if it may not run to its end.
-    Errors: any error of `work`; ResourceError if a process dies or cannot be started.
+    Errors: any error of `work`, after the results of earlier items; ResourceError if a process dies or cannot start.
     """
     n = min(cores(), MOST) if pays else 1
     if n == 1:
@@ -48,20 +49,26 @@ def in_processes(
             yield work(item, report)
         return
     upcoming, started, given = enumerate(items), dict[Connection, int](), 0
-    results = dict[int, Result]()
+    results = dict[int, _Reply]()
     with ExitStack() as stack:
         idle = [stack.enter_context(_Process(work)).pipe for _ in range(n)]
-        while idle or started:
-            for pipe in idle:
-                if following := next(upcoming, None):
-                    started[pipe] = following[0]
-                    _send(pipe, following[1])
-            idle = [pipe for pipe in wait(list(started), timeout=1) if isinstance(pipe, Connection)]
+        while True:
+            # If one item takes long, only a few results after it are kept in memory.
+            while idle and len(results) < 2 * n and (following := next(upcoming, None)):
+                started[idle[-1]] = following[0]
+                _send(idle.pop(), following[1])
+            if not started:
+                return
+            ready = [pipe for pipe in wait(list(started), timeout=1) if isinstance(pipe, Connection)]
             report.check()
-            for pipe in idle:
+            for pipe in ready:
                 results[started.pop(pipe)] = _received(pipe)
+            idle += ready
             while given in results:
-                yield results.pop(given)
+                done, value = results.pop(given)
+                if not done:
+                    raise value
+                yield value
                 given += 1
 
 
@@ -105,15 +112,13 @@ def _send(pipe: Connection, value: object) -> None:
         raise _died() from error
 
 
-def _received(pipe: Connection) -> Result:  # type: ignore[type-var]
-    """Return the result that a process sends. Errors: the error that it sends; ResourceError if it died."""
+def _received(pipe: Connection) -> _Reply:
+    """Return the reply of a process. Errors: ResourceError if it died."""
     try:
-        done, value = pipe.recv()
+        reply: _Reply = pipe.recv()
     except (EOFError, OSError) as error:
         raise _died() from error
-    if not done:
-        raise value
-    return value  # type: ignore[no-any-return]
+    return reply
 
 
 def _died() -> ResourceError:
@@ -131,7 +136,7 @@ def main() -> None:
             while True:
                 item = pipe.recv()
                 try:
-                    reply = True, work(item, report)
+                    reply: _Reply = True, work(item, report)
                 except Exception as error:  # noqa: BLE001  the parent raises it
                     reply = False, error
                 pipe.send(reply)

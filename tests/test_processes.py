@@ -58,9 +58,32 @@ def test_one_core_and_few_items_start_no_process(monkeypatch: pytest.MonkeyPatch
     assert few == alone == [(i, os.getpid()) for i in range(3)]
 
 
+def waiting_for(folder: Path, item: int, _: Reporter) -> int:
+    """Note the item; the first one waits for the file `go`."""
+    (folder / str(item)).touch()
+    while not item and not (folder / "go").exists():
+        time.sleep(0.01)
+    return item
+
+
+def test_few_results_are_kept_while_the_first_item_takes_long(tmp_path: Path) -> None:
+    begin = time.monotonic()
+
+    class Watching(Silent):
+        def check(self) -> None:
+            if time.monotonic() < begin + 3:
+                assert len(list(tmp_path.iterdir())) <= 9
+            else:
+                (tmp_path / "go").touch()
+
+    assert list(in_processes(partial(waiting_for, tmp_path), range(30), Watching(), pays=True)) == list(range(30))
+
+
 def test_an_error_of_the_work_keeps_its_file_and_line() -> None:
+    found = in_processes(failing, range(9), Silent(), pays=True)
+    assert [next(found) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(ReadError, match=r"a\.txt line 7: it is damaged"):
-        list(in_processes(failing, range(9), Silent(), pays=True))
+        next(found)
 
 
 def test_a_process_that_dies_is_reported() -> None:

@@ -364,7 +364,7 @@ def test_several_processes_read_the_same_text_with_the_same_account(
     alone = sealed(path, tmp_path / "alone", storing=False, split=split)
     monkeypatch.setattr(processes, "cores", lambda: 2)
     monkeypatch.setattr(one_file, "PAYS", 1)
-    monkeypatch.setattr(one_file, "_BATCH", 64)
+    monkeypatch.setattr(one_file, "_BATCH", 4096)
     monkeypatch.setattr(one_file, "from_text", Mock(side_effect=AssertionError("read in this process")))
     together = sealed(path, tmp_path / "together", storing=True, split=split)
     assert together == alone

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cache, partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import cast
 
@@ -22,7 +22,7 @@ from core.text.schemes import Scheme
 from core.text.sentence import Counted, Sentence
 
 PAYS = 16 << 20  # bytes of a text file from which on processes save more time than their start takes
-_BATCH = 4096  # lines that a process reads at a time: about 0.1 s
+_BATCH = 1 << 20  # bytes that a process reads at a time: about 0.1 s, or 0.5 s if rows are split
 _Line = tuple[int, bytes, bool]  # number from 1, line, False if the line is too long
 _Part = tuple[list[tuple[str, str, str | None, int]], Account]
 
@@ -38,15 +38,25 @@ def read_lines(path: Path, ledger: Ledger) -> Iterator[Sentence]:
 
 def _counted_lines(path: Path, ledger: Ledger) -> Iterator[Sentence]:
     """Yield the sentences of a text file whose rows are lines, which one process per core reads."""
-    rows = _lines(path, ledger)
-    batches = iter(lambda: list(islice(rows, _BATCH)), [])
     work = partial(_count, ledger.options, ledger.file, ledger.doc)
     # `check` is called for each block of the file that the batches are read from.
-    with closing(in_processes(work, batches, Silent(), pays=True)) as parts:
+    with closing(in_processes(work, _batches(_lines(path, ledger)), Silent(), pays=True)) as parts:
         for sentences, account in parts:
             account.repeat(ledger)
             for id_, text, doc, counted in sentences:
                 yield Counted(id=id_, tokens=(), text=text, doc=doc, counted=counted)
+
+
+def _batches(rows: Iterable[_Line]) -> Iterator[list[_Line]]:
+    """Yield the lines in lists of at least `_BATCH` bytes."""
+    batch, size = list[_Line](), 0
+    for row in rows:
+        batch.append(row)
+        size += len(row[1])
+        if size >= _BATCH:
+            yield batch
+            batch, size = [], 0
+    yield batch
 
 
 def _count(options: ReadOptions, file: str, doc: str | None, batch: Sequence[_Line], _: Reporter) -> _Part:
