@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from contextlib import closing
 from functools import partial
@@ -14,7 +16,9 @@ from core import processes
 from core.errors import Cancelled, ReadError, ResourceError
 from core.processes import in_processes
 from core.reporter import Reporter, Silent
+from tests.conftest import ROOT
 from tests.reporters import Canceller
+from tests.waiting import until
 
 
 def slower_first(add: int, item: int, _: Reporter) -> tuple[int, int]:
@@ -108,3 +112,27 @@ def test_a_process_finds_winnow_from_any_folder(tmp_path: Path, monkeypatch: pyt
 
 def failing_never(item: int, _: Reporter) -> int:
     return item
+
+
+SCRIPT = """
+from core import processes
+from core.reporter import Silent
+from tests.test_processes import slowly
+processes.cores = lambda: 2
+for pid in processes.in_processes(slowly, range(10_000), Silent(), pays=True):
+    print(pid, flush=True)
+"""
+
+
+def slowly(_: int, __: Reporter) -> int:
+    time.sleep(0.1)
+    return os.getpid()
+
+
+def test_processes_end_with_a_killed_parent() -> None:
+    with subprocess.Popen([sys.executable, "-c", SCRIPT], cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout
+        pids = {int(parent.stdout.readline()) for _ in range(6)}
+        parent.kill()
+    assert len(pids) == 2
+    until(lambda: not any(map(psutil.pid_exists, pids)), "both processes end")
