@@ -3,6 +3,9 @@
     python -m core.processes 12
 
 is such a process. It reads pickled items from the pipe 12, which its parent opened, and ends when the pipe is closed.
+
+`concurrent.futures` does not fit: its processes import the parent's main module, which may be a page, and they stay
+behind if the parent is killed.
 """
 
 import os
