@@ -24,11 +24,11 @@ from core.models.encoder import EncoderOptions
 from core.reporter import Reporter, Silent
 from core.results import BoolArray, FloatArray, IntArray, Role, Rows, Scores
 from core.runs.chunks import Chunks
-from core.selection import DEFAULT_STRATEGY, STRATEGIES, make_strategy
+from core.selection import DEFAULT_STRATEGY, STRATEGIES, involved, make_strategy
 from core.selection.base import Source, Strategy
-from core.selection.choose import check_budget, choose
+from core.selection.choose import check_budget, choose, ranks
 from core.selection.score import embedded, refuse_swapped
-from core.stats.draws import uniform
+from core.stats.draws import sample, uniform
 from core.stats.recall import Compared, Hidden, best, compare
 from core.text.words import cutter
 
@@ -72,7 +72,7 @@ class WhichStrategyConfig(EncoderOptions):
         for name in names:
             if name not in STRATEGIES:
                 raise ConfigError(f"strategies: {name!r} is not known; choose from {', '.join(usable)}.")
-            if STRATEGIES[name].models:
+            if any(each.models for each in involved(name, {})):
                 raise ConfigError(f"strategies: {name} trains a model first, which takes too long here; leave it out.")
             if name not in usable:
                 raise ConfigError(f"strategies: {name} needs labels or a list of names; give them with --train.")
@@ -108,7 +108,9 @@ class WhichStrategyResult:
 def untrained(*, labels: bool) -> tuple[str, ...]:
     """Return the names of the strategies that train no model. labels: True if L_C or a list of names is given."""
     given = frozenset({Role.LABELLED} if labels else ())
-    return tuple(name for name, strategy in STRATEGIES.items() if not strategy.models and strategy.needs <= given)
+    return tuple(
+        name for name in STRATEGIES if not any(each.models or each.needs - given for each in involved(name, {}))
+    )
 
 
 class _Quiet(Silent):
@@ -182,10 +184,10 @@ def run(config: WhichStrategyConfig, job: Job) -> WhichStrategyResult:
     refuse_swapped(task, domain)
     check_budget(budget, domain.n_sentences, domain.n_tokens)
     job.context.part(1, PARTS, "duplicates")
-    sample = _sample(domain, config, job)
-    material = _material(config, task, sample, job)
+    material = _material(config, task, _sample(domain, config, job), job)
     job.context.part(2, PARTS, "embeddings")
-    if any(STRATEGIES[name].reads in ("vectors", "both") for name in config.strategies):
+    every = (each for name in config.strategies for each in involved(name, {}))
+    if any(each.reads in ("vectors", "both") for each in every):
         material = replace(
             material, task=_with_vectors(material.task, config, job), sample=_with_vectors(material.sample, config, job)
         )
@@ -208,7 +210,7 @@ def _sample(domain: Corpus, config: WhichStrategyConfig, job: Job) -> Corpus:
     """Return a random sample of D_C, stored as a corpus, or D_C if it is no larger."""
     if len(domain) <= config.sample:
         return domain
-    rows = np.sort(np.argsort(uniform(domain.ids(), config.seed), kind="stable")[: config.sample])
+    rows = sample(domain.ids(), config.sample, config.seed)
     name = f"{domain.name} sample of {config.sample:,}"
     return job.library.subset(domain, rows, name=name, origin={"from": domain.fingerprint, "seed": config.seed})
 
@@ -273,11 +275,12 @@ def _ranked(
         numbers = range(draw * n, (draw + 1) * n)
         if missing := set(numbers).intersection(chunks.missing):
             with material.sources(own, order, folder) as sources:
+                known = dict[str, FloatArray]()
                 for i in sorted(missing):
                     report, strategy = chunks.begin(), make_strategy(names[i % n], {}, config.seed + draw)
                     report.stage(f"draw {draw + 1} of {config.draws}: {strategy.name}")
                     budget_here = _scaled(budget, job.corpus(config.domain), sources[Role.DOMAIN].corpus)
-                    chunks.keep(i, _selected(strategy, sources, budget_here, _Quiet(job.context)))
+                    chunks.keep(i, _selected(strategy, sources, budget_here, known, _Quiet(job.context)))
         for name, i in zip(names, numbers, strict=True):
             selected = np.load(chunks.paths[i])
             shares.append(float(selected.mean()))
@@ -295,11 +298,24 @@ def _scaled(budget: Budget, domain: Corpus, mixed: Corpus) -> Budget:
     return Budget(value=budget.value / len(domain), unit="fraction") if budget.unit == "sentences" else budget
 
 
-def _selected(strategy: Strategy, sources: Mapping[Role, Source], budget: Budget, report: Reporter) -> BoolArray:
-    """Fit a strategy, score D_C, and return a mask of the sentences that the budget selects, `(m,)`."""
+def _selected(
+    strategy: Strategy,
+    sources: Mapping[Role, Source],
+    budget: Budget,
+    known: dict[str, FloatArray],
+    report: Reporter,
+) -> BoolArray:
+    """Fit a strategy, score D_C, and return a mask of the sentences that the budget selects, `(m,)`.
+
+    known: scores of this draw by strategy; those of the strategy, and of others whose ranks it uses, are added.
+    """
     domain = sources[Role.DOMAIN]
-    strategy.prepare(sources, report)
-    values = np.concatenate([strategy.score(replace(batch, report=report)) for batch in domain.batches(strategy.reads)])
+    if others := strategy.others(strategy.options):
+        for other in set(others) - known.keys():
+            known[other] = _scores(make_strategy(other, {}, strategy.seed), sources, report)
+        columns = [ranks(known[other], STRATEGIES[other].prefer) for other in others]
+        sources = {**sources, Role.DOMAIN: replace(domain, ranks=np.stack(columns, axis=1))}
+    values = known[strategy.name] = _scores(strategy, sources, report)
     scores = Scores(
         name=strategy.name,
         unit=strategy.unit,
@@ -311,6 +327,12 @@ def _selected(strategy: Strategy, sources: Mapping[Role, Source], budget: Budget
     selected = np.zeros(len(values), dtype=np.bool_)
     selected[choose(scores, budget, lengths=domain.corpus.lengths(), mask=unflagged).rows] = True
     return selected
+
+
+def _scores(strategy: Strategy, sources: Mapping[Role, Source], report: Reporter) -> FloatArray:
+    strategy.prepare(sources, report)
+    batches = sources[Role.DOMAIN].batches(strategy.reads)
+    return np.concatenate([strategy.score(replace(batch, report=report)) for batch in batches])
 
 
 def _outcome(result: WhichStrategyResult, _: About) -> str:

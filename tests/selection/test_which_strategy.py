@@ -148,6 +148,14 @@ def test_a_strategy_that_finds_more_is_proposed_and_equal_scores_find_as_many_as
     assert which.in_words(found).startswith("Select by known: it finds 100% of the hidden sentences")
 
 
+def test_fused_ranks_are_those_of_the_same_draw(seal: Seal) -> None:
+    """Alone or after its parts, a fusion selects the same; two strategies that find all sentences find them fused."""
+    alone = compared(TASK, OTHERS, seal, budget="5%", strategies=("fuse",))
+    after = compared(TASK, OTHERS, seal, budget="5%", strategies=("fuse", "moore-lewis"))
+    assert alone.strategies["fuse"].recall == after.strategies["fuse"].recall
+    assert alone.strategies["fuse"].recall.value > 0.9
+
+
 def test_a_sample_of_the_domain_corpus_and_budgets_in_other_units(seal: Seal) -> None:
     domain = distinct([*kitchen(700), *kitchen(700, seed=3)], 4)
     taken = {}
