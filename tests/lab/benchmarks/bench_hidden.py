@@ -31,6 +31,7 @@ FURTHER: tuple[tuple[str, dict[str, object]], ...] = (
     ("cos-pretrained", {"query": "k-means"}),
     ("cos-pretrained", {"whiten": True}),
     ("cos-pretrained", {"query": "contrastive", "whiten": True}),
+    ("knn", {"query": "round-robin"}),
 )
 
 
