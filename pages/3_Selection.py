@@ -30,7 +30,8 @@ from pages.ui.widgets import config_form, plain, pressed
 NOTES = {
     "task": "Required.",
     "domain": "Required.",
-    "train": "Or a list of names. For the strategies gazetteer, ner-selected and cos-mlm-ner; the others ignore it.",
+    "train": "Or a list of names. For the strategies gazetteer, ner-selected and cos-mlm-ner, alone or in fuse; the "
+    "others ignore it.",
     "dev": "Stops training in ner-selected and cos-mlm-ner. Domain sentences that also occur in it are test leaks and "
     "are left out.",
     "test": "Domain sentences that also occur in it are test leaks and are left out, so that no encoder trains on test "
