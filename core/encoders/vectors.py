@@ -235,13 +235,13 @@ def write_rows(run: Run, part: Part, rows: IntArray) -> None:
     save_array_atomic(run.artifacts / _SHARD / f"{part}.npy", rows)
 
 
-def read_some(run: Run, n: int, options: Mapping[str, object], *, upto: Part = "further") -> tuple[Rows, FloatArray]:
+def read_some(run: Run, n: int, options: Mapping[str, object]) -> tuple[Rows, FloatArray]:
     """Return `(vectors, norms)` of a `cascade` run; zeros for sentences that were not embedded.
 
-    n: sentences of D_C. options: options of the strategy that uses them. upto: last part to read. Errors: RunError.
+    n: sentences of D_C. options: options of the strategy that uses them. Errors: RunError.
     """
     folder = run.artifacts / _SHARD
-    parts = [part for part in PARTS[: PARTS.index(upto) + 1] if part == PARTS[0] or (folder / f"{part}.npy").exists()]
+    parts = [part for part in PARTS if part == PARTS[0] or (folder / f"{part}.npy").exists()]
     with read_back(folder, *(f"{part}.npy" for part in parts)):
         rows = np.concatenate([np.load(folder / f"{part}.npy") for part in parts])
         halves = list[tuple[Rows, FloatArray]]()

@@ -292,7 +292,7 @@ class _Cascade:
             where.mkdir(exist_ok=True)
             spread(self._job.context, len(rows), EMBEDDED, work, name, device=self._device, folder=where)
         vectors.write_rows(run, part, rows)
-        found, norms = vectors.read_some(run, len(self._domain), self._config.options, upto=part)
+        found, norms = vectors.read_some(run, len(self._domain), self._config.options)
         self.sources[Role.DOMAIN] = Source(corpus=self._domain, vectors=found, norms=norms)
 
     def score(self, rows: IntArray, part: vectors.Part) -> None:

@@ -157,7 +157,7 @@ def test_a_cascade_selects_what_the_exact_scores_select(
     every, some = values(exact), values(quick)
     there = ~np.isnan(some)
     chosen = selections.chosen(quick.id)
-    assert there.sum() + chosen.dropped.get("not_scored", 0) == result.embedded < N
+    assert there.sum() + chosen.dropped.get("not_scored", 0) == result.embedded < 0.9 * N
     np.testing.assert_allclose(some[there], every[there], rtol=1e-3, atol=2e-3)
     kept = set(selections.chosen(exact.id).rows.tolist()) & set(chosen.rows.tolist())
     assert len(kept) >= 0.99 * read(exact, SelectResult).selected
