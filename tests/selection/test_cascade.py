@@ -26,7 +26,7 @@ from core.runs.run import Run
 from core.selection import cascade, insights, select
 from core.selection import view as selections
 from core.selection.result import ScoreResult, SelectResult
-from tests.conftest import Seal
+from tests.conftest import Seal, sentence
 from tests.homes import executed
 
 N = 5_000
@@ -162,6 +162,25 @@ def test_a_cascade_selects_what_the_exact_scores_select(
     kept = set(selections.chosen(exact.id).rows.tolist()) & set(chosen.rows.tolist())
     assert len(kept) >= 0.99 * read(exact, SelectResult).selected
     assert result.within == read(quick, SelectResult).selected == 1500
+
+
+@pytest.mark.full
+def test_a_cascade_joins_the_vectors_of_trained_encoders(
+    corpora: None, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cascade, "WORTH", 1.0)
+    for name, seed in (("train", 4), ("dev", 5)):
+        seal([sentence(text, [(0, 1, "X")]) for text in sentences(20, seed)], name, labelled=True)
+    given = {**OPTIONS, "strategy": "cos-mlm-ner", "train": "train", "dev": "dev"}
+    exact, quick = (executed("select", given, cascade=on) for on in (False, True))
+    every, some = values(exact), values(quick)
+    there = ~np.isnan(some)
+    assert 1500 <= there.sum() < 0.9 * N
+    np.testing.assert_allclose(some[there], every[there], rtol=1e-3, atol=2e-3)
+    best = int(np.nanargmax(some))
+    assert insights.why(quick.id, best).total == pytest.approx(some[best], abs=1e-2)
+    run = executed("map", maps.options(quick.id, sample=60, clusters=2, limit=200))
+    assert not any(note.startswith("The map shows the") for note in run.state().notes)
 
 
 @pytest.fixture
