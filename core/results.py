@@ -42,7 +42,7 @@ class Role(StrEnum):
 class Scores:
     """Scores of the sentences of a corpus, in the strategy's unit.
 
-    values: `(n,)` float, one per sentence; NaN if the sentence could not be scored. prefer: "high" if high scores are
+    values: `(n,)` float, one per sentence; NaN if the sentence has no score. prefer: "high" if high scores are
     better, else "low". Only `selection.choose` changes the sign of scores, to sort them. corpus: fingerprint of the
     scored corpus.
     """

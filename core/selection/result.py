@@ -1,6 +1,6 @@
 """Results of `score` and `select` runs: read them, select from them and export S_C, without loading a model.
 
-artifacts/ of score   scores.npy  (n,) float64, NaN if a sentence could not be scored
+artifacts/ of score   scores.npy  (n,) float64, NaN if a sentence could not be scored or a cascade left it out
                       order.npy   (m,) int64, scored rows, best first
                       model.npz   arrays that explain a score (see `selection.why`)
 artifacts/ of select  rows.npy    (k,) int64, rows of D_C in rank order

@@ -85,7 +85,7 @@ def _place(why: Why, kind: str) -> None:
     with st.container(horizontal=True):
         st.metric("Class", kind, width="content")
         if why.rank is None:
-            st.metric("Score", "none", width="content", help="This sentence could not be scored.")
+            st.metric("Score", "none", width="content", help="This sentence has no score.")
             return
         st.metric(f"Score ({plain(why.unit)})", f"{why.score:.4g}", width="content", help=f"The {better}, the better.")
         st.metric("Rank", f"{why.rank:,} of {why.of:,}", width="content")
