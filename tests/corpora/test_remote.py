@@ -165,7 +165,7 @@ def test_an_output_that_cannot_be_reached_is_refused_before_the_work(
 
 def test_the_app_refuses_remote_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.corpora.remote.confined", lambda: True)
-    with pytest.raises(PathError, match="command line only"):
+    with pytest.raises(PathError, match="only on the command line"):
         fetch(f"file://{tmp_path}", tmp_path / "near")
 
 

@@ -83,7 +83,7 @@ def test_home_shows_an_answer_only_for_the_corpora_in_use(seal: Seal, home: Path
     assert ("Results", f"run={run.id}") in links
     assert "home.report.pdf" in buttons
     first = home_steps.further()[0]
-    assert (first.name, "more of them may help" in first.reason) == ("label", True)
+    assert (first.name, "labelling more may help" in first.reason) == ("label", True)
     assert first.reason in page_text
     corpora.set_role("task", seal(["Another task ."] * 3, "another").fingerprint)
     worth, report = home_steps.steps()[2:]

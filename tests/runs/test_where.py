@@ -197,4 +197,4 @@ def test_the_command_exits_2_if_a_run_would_be_refused(monkeypatch: pytest.Monke
     code, out, stderr = command("doctor", "--on", "local")
     assert code == 2
     assert json.loads(out)["machines"][0]["name"] == "ward3"  # from the first command
-    assert "doctor without --on describes" in stderr
+    assert "use doctor without --on" in stderr
