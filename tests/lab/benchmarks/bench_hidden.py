@@ -32,6 +32,7 @@ FURTHER: tuple[tuple[str, dict[str, object]], ...] = (
     ("cos-pretrained", {"whiten": True}),
     ("cos-pretrained", {"query": "contrastive", "whiten": True}),
     ("knn", {"query": "round-robin"}),
+    ("dsir", {"smoothing": 0.0}),
 )
 
 
