@@ -6,6 +6,7 @@ from core import cards, terms
 from core.importing import view as corpora
 from core.kinds import KINDS
 from core.paths import home
+from core.processes import cores
 from core.projects import machine, runs
 from core.projects import view as projects
 from core.shown import count
@@ -71,9 +72,7 @@ def _machine() -> None:
         st.warning(plain(reason), icon=":material/memory:")
     with st.container(horizontal=True, vertical_alignment="center"):
         local_badge()
-        st.caption(
-            f"{count(machine.cores(), 'core')}, {_card()}, {size(free)} of {size(total)} free in {plain(str(home()))}"
-        )
+        st.caption(f"{count(cores(), 'core')}, {_card()}, {size(free)} of {size(total)} free in {plain(str(home()))}")
 
 
 def _card() -> str:
