@@ -76,7 +76,7 @@ def _machine() -> None:
 
 
 def _card() -> str:
-    """Return the name and free memory of the GPU that runs train on."""
+    """Return the name and free memory of the GPU on which taggers are trained."""
     card, n = machine.card(), len(cards.usable())
     if card is None:
         return "no GPU"

@@ -1,8 +1,8 @@
 """Find Winnow's folders, and restrict the files that a process may read.
 
 The command line may read any file, pages only files in allowed folders. A path is resolved, checked, and then opened
-folder by folder without following links. The file that is read is therefore the file that was checked, even if somebody
-replaces it by a link meanwhile.
+folder by folder without following links. The file that is read is therefore the file that was checked, even if a
+link replaces it meanwhile.
 """
 
 import os

@@ -300,7 +300,10 @@ def _table(rows: Sequence[AssistRow], share: str) -> AssistTable:
 
 
 def _judged(job: Job, tables: Sequence[AssistTable], rows: Sequence[AssistRow]) -> list[AssistTable]:
-    """Add verdicts: the chosen threshold against every other variant; Holm corrects each comparison over the shares."""
+    """Add a verdict on the chosen threshold against each other variant.
+
+    Each comparison is made once per share of the training set, and Holm's correction counts these shares.
+    """
     store = RunStore(job.home)
     verdicts: dict[str, dict[str, AssistVerdict]] = {table.share: {} for table in tables}
     for other in ("all", "monolingual", "random"):
@@ -362,7 +365,7 @@ _VERDICTS: dict[Word, str] = {
 
 
 def in_words(table: AssistTable) -> str:
-    """Return the result of one share in two sentences."""
+    """Return the result for one share of the training set in two sentences."""
     comparisons = []
     for arm, name, over_seeds in (
         ("random", "as many random sentences", None),

@@ -357,7 +357,10 @@ class Preview:
 def preview(
     config: RebuildConfig, train: Corpus, mentions: Sequence[Mention], training: Training, store: RunStore
 ) -> Preview:
-    """Run the method and discard its sentences. mentions: measured by `difficulty`. training: made from `mentions`."""
+    """Return what the chosen method would change in the training set, without its sentences.
+
+    mentions: measured by `difficulty`. training: made from `mentions`.
+    """
     rungs = _pools_of(config, training)
     outcome, empty = Rebuilt(sentences=[], edits=[]), ""
     try:

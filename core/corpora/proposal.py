@@ -339,7 +339,7 @@ def _families(groups: Sequence[Group]) -> list[list[Group]]:
     """
     families = list[list[Group]]()
     for group in sorted(groups, key=lambda group: (len(group.types), group.sentences), reverse=True):
-        # Share of the group's entity types that the family's largest group has.
+        # Find a family whose largest group has at least half of this group's entity types.
         home = next(
             (each for each in families if len(group.types.keys() & each[0].types.keys()) >= 0.5 * len(group.types)),
             None,

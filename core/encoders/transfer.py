@@ -137,7 +137,8 @@ def _evidence(squared: FloatArray, along: FloatArray, n: int, d: int, length: fl
         used = (squared / (squared + ratio)).sum()
         weights = (squared * along / (squared + ratio) ** 2).sum()
         error = (along * (ratio / (squared + ratio)) ** 2).sum() + beyond
-        # The limits avoid division by zero: perfect states leave no error, useless ones no weights.
+        # The limits avoid division by zero. The error is 0 if the states predict the types perfectly, and the weights
+        # are 0 if the states predict nothing.
         prior, noise = used / max(weights, 1e-12), (n - used) / max(error, 1e-12)
         if abs(prior / noise - ratio) <= SETTLED * ratio:
             break

@@ -9,8 +9,8 @@ at the lower end of its interval, is below the lowest cost per point of every ot
 if this holds for machine time and it costs a person no more per point than any other line. If the cheapest lines differ
 between machine time and a person's time, the sentence names both.
 
-If all gains and costs are equal, a line is named in at most 5% of cases. The reason: every statement is true if all
-intervals contain their true gains.
+If all gains and costs are equal, a line is named in at most 5% of cases: a wrong name needs an interval that misses its
+true gain, and all intervals together contain the true gains in at least 95%.
 """
 
 from collections.abc import Callable, Sequence
@@ -227,7 +227,7 @@ def _way(name: str, gap: Difference, seconds: float, level: float, person_second
 
 
 def _of_labels(line: MoreLabels, none: ArmRow, store: RunStore, level: float) -> Way | None:
-    """Return an estimate of more labels as a line; None if its interval cannot be computed.
+    """Return the line of an estimate `labels:+N`; None if its interval cannot be computed.
 
     The tagger's time is assumed to grow in proportion to the number of labels.
     """

@@ -567,7 +567,10 @@ def further_tests(
 
 
 def with_welch(arm: Sequence[float], none: Sequence[float], why: str) -> tuple[Welch | None, str]:
-    """Return Welch's test against `none`, as in Murthy et al. 2018, and `why` with its result; None for one seed."""
+    """Return Welch's test against `none`, as in Murthy et al. 2018, and `why` with the test's result added.
+
+    With one seed there is no test: return None and `why` as it is.
+    """
     test = welch(arm, none)
     if test is None:
         return None, why

@@ -50,8 +50,8 @@ def price(found: Run, added: Sequence[Run], reference: str, store: RunStore) -> 
 def labels_used(found: Run, added: Sequence[Run], library: Library) -> int:
     """Return the number of labelled sentences that a run learnt from, each corpus counted once.
 
-    Lists of names have none. A rebuilt training set counts for at most as many sentences as its source, because nobody
-    had to label the copies.
+    Lists of names have none. A rebuilt training set counts for at most as many sentences as its source, because
+    the copies took no time to label.
     """
     inputs = found.manifest.inputs
     marks = {mark for name, mark in inputs.items() if name.partition(".")[0] in LEARNT_FROM}

@@ -226,5 +226,5 @@ KINDS: Mapping[str, ReferenceKind] = {
 
 
 def options_of(kind: str, value: str, config: Asked) -> Options:
-    """Return the options of a reference line's run for an experiment, or one of its halves."""
+    """Return the options of the run behind a reference line. config: an experiment, or a half if L_C is swapped."""
     return {"test": (config.test, *config.also_test), **KINDS[kind].options(value, config)}

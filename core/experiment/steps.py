@@ -287,7 +287,9 @@ class Stages:
             options |= {"holdout": self.barred, "dev": config.dev if trains else ""}
         if arm.strategy == Gazetteer.name and config.gazetteer:
             options["train"] = config.gazetteer
-        if len(self.job.corpus(config.domain)) > LARGE:  # lines and replicates share the vectors of all sentences
+        # All variants and replicates use the same vectors of D_C, so embedding every sentence once costs less than a
+        # cascade for each selection.
+        if len(self.job.corpus(config.domain)) > LARGE:
             options["cascade"] = False
         options["seed"] = replicate.draw
         budget = f"{self.task.n_tokens}tokens" if arm.plain_name == CONTROL else cell.budget

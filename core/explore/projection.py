@@ -193,7 +193,7 @@ def _umap() -> ModuleType:
         umap_.smooth_knn_dist,
         umap_.compute_membership_strengths,
     ):
-        with suppress(RuntimeError, AttributeError):  # in a read-only folder or another version, compile every time
+        with suppress(RuntimeError, AttributeError):  # read-only folder, or another numba: compile each time
             function.enable_caching()
     module: ModuleType = umap
     return module

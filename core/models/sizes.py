@@ -94,7 +94,7 @@ def _ids(name: str, document: Mapping[str, object]) -> Iterator[int]:
 
 
 def _rows(folder: Path) -> int:
-    """Return the rows of the embedding table by the weights, else by the configuration; 0 if unknown."""
+    """Return the number of rows of the embedding table, from the weights or else the configuration; 0 if unknown."""
     rows = [rows for file in sorted(folder.glob("*.safetensors")) for rows in _tables(file)]
     if rows:
         return max(rows)

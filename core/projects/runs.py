@@ -46,7 +46,7 @@ def of_corpora_in_use(candidates: Iterable[Run]) -> list[Run]:
 
 def _unread(run: Run) -> tuple[str, ...]:
     """Return the roles that a run has as input but does not use. Most strategies do not use the training set."""
-    if run.manifest.kind == "queue":  # a queue only leaves out the sentences of the training set
+    if run.manifest.kind == "queue":  # a queue reads no labels; its training set only says which sentences to leave out
         return ("train",)
     config = run.manifest.config
     if run.manifest.kind != "select" or config["strategy"] not in STRATEGIES:
@@ -120,8 +120,8 @@ def recipients() -> list[str]:
 def start(kind: str, options: Mapping[str, object], on: str = "", *, run_anyway: bool = False) -> str:
     """Start a run in a new process and return its id. A finished run with the same key is reused.
 
-    on: place to compute, a value of `--on`; "" takes the place of this process. run_anyway: True to start the run
-    although the data check has red items; the run notes them.
+    on: place to compute, a value of `--on`; "" for the place where this process computes. run_anyway: True to start
+    the run although the data check has red items; the run notes them.
     Errors: ConfigError or CorpusError for invalid options; ConfigError for a red item of the data check.
     """
     ready()

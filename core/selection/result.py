@@ -38,12 +38,11 @@ _SCORES, _ORDER, _LEARNT, _ROWS = "scores.npy", "order.npy", "model.npz", "rows.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cascade:
-    """What a `cascade` run embedded, and the selections that its scores serve.
+    """Account of a `cascade` run: what it embedded, and which selections can use its scores.
 
-    within: number of sentences without a flag that they serve, best first; 0 if the cascade was not used. withheld:
-    flags that withhold a sentence. embedded: number of D_C's sentences with a vector. trial: sentences of the random
-    sample. selected, missed: those of them that the exact scores select, and those of these that the ranking leaves
-    out. bound: lower bound of the share of the exact selection that was embedded. why: reason why it was not used.
+    within: largest number of sentences that may be selected; 0 if the cascade was not used. withheld: flags that
+    withhold a sentence. embedded: number of D_C's sentences with a vector. trial: size of the random sample. selected:
+    number of its sentences that the exact scores select. missed: number of these that the ranking leaves out. bound: lower bound of the share of the exact selection that was embedded. why: reason why it was not used.
     """
 
     within: int
@@ -61,10 +60,10 @@ class Cascade:
             return f"The cascade was not used, and every sentence was embedded: {self.why}."
         return (
             f"Cascade: {self.embedded:,} of {count(n, 'sentence')} ({self.embedded / n:.1%}) were embedded; a quick "
-            "ranking by words and static vectors left out the others. At least "
-            f"{floor(1000 * self.bound) / 10:.1f}% of the exact selection was embedded, with 95% confidence: of "
-            f"{self.selected:,} sentences that the exact scores select from a random sample of {self.trial:,}, the "
-            f"ranking left out {self.missed:,}."
+            "ranking by words and static vectors left out the others. With 95% confidence, at least "
+            f"{floor(1000 * self.bound) / 10:.1f}% of the exact selection was embedded. This bound comes from a random "
+            f"sample of {self.trial:,}: the exact scores select {self.selected:,} of them, and the ranking left out "
+            f"{self.missed:,} of these."
         )
 
 

@@ -54,7 +54,7 @@ from core.results import BoolArray, Evaluation, FloatArray
 DRAWS = 10_000
 PAIRED_FROM = 4  # fewest common seeds that are compared as pairs (SOURCES.md, Verdict)
 PAIR_DOF = 4.0  # limit of the degrees of freedom if a variant has two seeds, or two replicates are compared
-LINE_DOF = 4.0  # limit for a reference line, as a multiple of the degrees of freedom of the seeds of `none`
+LINE_DOF = 4.0  # limit if a reference line is compared: 4 times the degrees of freedom that the seeds of `none` give
 _CELLS = 4_000_000  # most sentences x draws in memory at once
 
 

@@ -105,7 +105,8 @@ def measured(arms: Sequence[Sequence[Evaluation]], replicates: Sequence[Sequence
     assert whole
     # By chance, the variance of replicates may be less than that of seeds, so the difference may be negative.
     beyond = sqrt(max(whole.seeds**2 - spread.seeds**2, 0.0))
-    # Measure the sentences' part by replicates if possible, because one pre-training adds its own part to a variant.
+    # Prefer the variance between test sentences that replicates give. Taggers of a single pre-training share its
+    # errors, so their variance between sentences is that of this pre-training too.
     persistent = whole.sentences if len(lines) > 1 else spread.sentences
     return replace(spread, pretrainings=beyond, repeated=len(lines), sentences=persistent)
 

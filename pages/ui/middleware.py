@@ -89,7 +89,7 @@ class NotFound:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Redirect such a request; pass every other one on."""
+        """Redirect a request for an unknown page; pass on all other requests."""
         wanted = PAGE.fullmatch(scope["path"]) if scope["type"] == "http" else None
         if wanted and wanted[1] not in NAMES and "text/html" in Headers(scope=scope).get("accept", ""):
             asked = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1")))

@@ -195,7 +195,8 @@ def test_the_run_says_what_was_embedded_and_refuses_what_its_scores_do_not_serve
     assert found is not None
     (note,) = (note for note in quick.state().notes if note.startswith("Cascade"))
     assert f"{found.embedded:,} of 5,000 sentences" in note
-    assert "At least 99.0% of the exact selection was embedded, with 95% confidence: of 299 sentences" in note
+    assert "With 95% confidence, at least 99.0% of the exact selection was embedded." in note
+    assert "the exact scores select 299 of them" in note
     assert len(selections.choose(quick.id, "1000").rows) == 1000
     with pytest.raises(ConfigError, match="a cascade scored only as many as the best 1,500 need; give a smaller"):
         selections.keep_budget(quick.id, "1501")

@@ -67,7 +67,7 @@ def drawn(
     return masks, Hidden(block=block, draw=draw), truth
 
 
-SIZES = [(50, 1), (300, 7), (2000, 50)]
+SIZES = [(50, 1), (300, 7), (300, 30), (2000, 1), (2000, 50)]  # hidden sentences, and those of a block
 
 
 @pytest.mark.parametrize(("n", "size"), SIZES)
@@ -86,18 +86,20 @@ def test_equal_strategies_have_a_winner_in_at_most_5_percent(
 
 @pytest.mark.parametrize(("n", "size"), SIZES)
 @pytest.mark.parametrize("gain", [0.0, 0.4])
-def test_intervals_cover_the_truth_together_in_95_percent(n: int, size: int, gain: float) -> None:
+@pytest.mark.parametrize("threshold", [0.5, -2.0])
+def test_intervals_cover_the_truth_together(n: int, size: int, gain: float, threshold: float) -> None:
+    """Draws differ by 0.2 standard deviations of the score, which is the hardest case here."""
     rng = np.random.default_rng(n)
     covered = own = 0
     for _ in range(400):
-        masks, hidden, truth = drawn(rng, n, size, 0.5, 0.1, gain, 6)
+        masks, hidden, truth = drawn(rng, n, size, threshold, 0.2, gain, 6)
         compared = compare(masks, hidden, "default", frozenset())
         intervals = [one.difference for one in compared.values() if one.difference]
         covered += all(each.low <= truth <= each.high for each in intervals)
         recall = compared["default"].recall
-        own += recall.low <= float(ndtr(-0.5 / (2 + 0.01) ** 0.5)) <= recall.high
-    assert covered / 400 >= 0.94
-    assert own / 400 >= 0.93
+        own += recall.low <= float(ndtr(-threshold / (2 + 0.04) ** 0.5)) <= recall.high
+    assert covered / 400 >= 0.93
+    assert own / 400 >= 0.91
 
 
 def test_a_better_strategy_is_found_and_the_largest_recall_is_proposed() -> None:

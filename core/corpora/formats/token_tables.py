@@ -515,7 +515,8 @@ def _sentences(columns: Sequence[str], values: Mapping[str, Sequence[str]], take
     runs: dict[str, int] = {}
     for column in columns:
         starts = [value for at, value in enumerate(values[column]) if value and _begins(values[column], at)]
-        # For a column named after sentences, one sentence is enough, and its numbers may start again.
+        # A column whose name says that it numbers sentences may hold a single sentence, and may count from 1 again in
+        # each document. Any other column needs two sentences or more, and distinct values.
         named = bool(_SENTENCE.search(column))
         unique = named or len(set(starts)) == len(starts)
         if column not in taken and unique and (1 if named else 2) <= len(starts) <= len(values[column]) / 2:

@@ -78,7 +78,8 @@ def explained(evidence: Evidence, near: FloatArray, rows: IntArray) -> Parts:
     half = float(standing(near[[taker]], np.zeros(1, dtype=np.int64))[0])
     number = round(half - evidence.score)
     who = f"sentence {rows[taker]} of the task corpus"
-    round_ = f"taken in round {number:,} by {who}" if taken else f"in no list, so after the last round, {number - 1:,}"
+    late = f"taken in no round, so it ranks after the last one, {number - 1:,}"
+    round_ = f"taken in round {number:,} by {who}" if taken else late
     return Parts(
         parts=[
             Part(name=f"{round_} (-1 per round)", value=-float(number), task_row=int(rows[taker]) if taken else None),

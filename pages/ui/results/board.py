@@ -303,7 +303,10 @@ def _bill(row: ArmRow, price: float) -> dict[str, Any]:
 
 
 def curves(run_id: str) -> None:
-    """Show F1 by text and by labels (Mahapatra et al. 2022, Fig. 2 and 4), with tables and advice on the next step."""
+    """Show F1 by size of the selection and by number of labels, with tables and advice on the next step.
+
+    Source: Mahapatra et al. 2022, Fig. 2 and 4.
+    """
     board = results.board(run_id)
     if nothing_learnt(board.leaderboard):
         st.caption("No tagger learnt anything, so there is no curve to draw.")
