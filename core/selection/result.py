@@ -42,7 +42,8 @@ class Cascade:
 
     within: largest number of sentences that may be selected; 0 if the cascade was not used. withheld: flags that
     withhold a sentence. embedded: number of D_C's sentences with a vector. trial: size of the random sample. selected:
-    number of its sentences that the exact scores select. missed: number of these that the ranking leaves out. bound: lower bound of the share of the exact selection that was embedded. why: reason why it was not used.
+    number of its sentences that the exact scores select. missed: number of these that the ranking leaves out. bound:
+    lower bound of the share of the exact selection that was embedded. why: reason why it was not used.
     """
 
     within: int
