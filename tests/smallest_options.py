@@ -133,6 +133,7 @@ def second(made: Mapping[str, str]) -> Wave:
     """Return {kind: options} of kinds that use runs of the first group."""
     select, tagger = runs.listed("select")[0].id, runs.listed("finetune")[0].id
     return {
+        "select": {**{name: made[name] for name in ("task", "domain")}, "encoder": "tiny", "cascade": True},
         "map": maps.options(select, sample=60, clusters=2),
         "predict": {"model": tagger, "corpus": made["task"]},
         "queue": {

@@ -40,7 +40,7 @@ ELSEWHERE = """
     home.report.pdf home.find.stronger home.find.again selection.count selection.counted selection.which.start selection.which.use *.choice.aside *.choice.keep *.choice.more *.choice.rename
     *.choice.remove explore.choose explore.tag.start explore.make *.time results.take.* results.take.copy
     results.try.start results.try.* results.again.start results.surer results.next.*
-    corpora.part.start corpora.part.*
+    corpora.filter.start corpora.filter.*
     label.start label.review.start label.seal label.again label.tools label.tool.* label.type.add label.back.start label.settle.*.* label.flagged
 """
 BUTTONS = {

@@ -11,18 +11,18 @@ from core.shown import count
 from pages.ui.frame import guard
 from pages.ui.widgets import corpus_picker, plain, pressed, same_command, submitted
 
-MADE = "corpora.part.made"  # session key: fingerprint of the latest part
+MADE = "corpora.filter.made"  # session key: fingerprint of the latest part
 TITLES = {"doc": "Document", "file": "File", "group": "Group"}
 
 
 def parts() -> None:
     """Ask for a corpus and for the values to keep; make the part and offer it as task or domain corpus."""
-    with st.expander("Keep only some documents, years, or clients", icon=":material/filter_alt:", key="corpora.part"):
+    with st.expander("Keep only some documents, years, or clients", icon=":material/filter_alt:", key="corpora.filter"):
         st.caption(
             "Makes a corpus of the sentences that have the chosen values, for example to select from one year. The "
             "columns are those kept at import."
         )
-        chosen = corpus_picker("Corpus", "corpora.part.corpus", None)
+        chosen = corpus_picker("Corpus", "corpora.filter.corpus", None)
         if chosen:
             _form(chosen)
         made = st.session_state.get(MADE)
@@ -36,9 +36,9 @@ def _form(corpus: str) -> None:
     if not columns:
         st.info("This corpus has no column to filter by: a document, a file, a group, or a further column.")
         return
-    with st.form("corpora.part.form", border=False):
-        wanted = {name: _values(name, values, f"corpora.part.{corpus}.{name}") for name, values in columns.items()}
-        sent = submitted("Keep these sentences", "corpora.part.start", icon=":material/filter_alt:")
+    with st.form("corpora.filter.form", border=False):
+        wanted = {name: _values(name, values, f"corpora.filter.{corpus}.{name}") for name, values in columns.items()}
+        sent = submitted("Keep these sentences", "corpora.filter.start", icon=":material/filter_alt:")
     where = {name: values for name, values in wanted.items() if values}
     if sent and not where:
         st.warning("Choose a value first.")
@@ -62,7 +62,7 @@ def _made(mark: str) -> None:
     st.success(f"{plain(made.name)}: {count(len(made), 'sentence')}.", icon=":material/check:")
     with st.container(horizontal=True):
         for role in ("task", "domain"):
-            if pressed(f"Use it as {ROLES[role].word}", f"corpora.part.{role}", icon=":material/check:"):
+            if pressed(f"Use it as {ROLES[role].word}", f"corpora.filter.{role}", icon=":material/check:"):
                 corpora.set_role(role, mark)
                 st.rerun()
-    same_command("corpora.part.command", commands.filter_command(made))
+    same_command("corpora.filter.command", commands.filter_command(made))
