@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from core.models.static import Pieces, StaticVectors
 
 KEPT, CONFIDENCE = 0.99, 0.95  # share of the exact selection to keep, and the confidence in it
-FITTED = 10_000  # sentences of the sample to which the ranking is fitted
-SELECTED = (299, 1_000)  # selected sentences of the other part: the fewest for a bound, and the number to aim for
-_USUAL = 0.05  # the sample is at most this share of D_C, unless fewer than the fewest would be selected
+FITTED = 5_000  # sentences of the sample to which the ranking is fitted
+SELECTED = (299, 473)  # selected sentences of the other part for a bound: the fewest, and the fewest with one miss
+_USUAL = 0.05  # this part is at most this share of D_C, unless fewer than the fewest would be selected
 _MOST = 1 / 3  # largest share of D_C to embed for the sample
 WORTH = 0.6  # if more of D_C than this share had to be embedded, all of it is embedded instead
 _MARGIN = 1.25  # a budget in tokens becomes a number of sentences, times this

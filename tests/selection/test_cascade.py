@@ -102,11 +102,11 @@ def test_the_cut_keeps_what_it_promises_in_19_of_20_draws(budget: float) -> None
 
 
 def test_the_sample_holds_enough_selected_sentences_or_is_refused() -> None:
-    assert cascade.trial_size(0.02, 1_000_000) == 50_000  # 1,000 selected
+    assert cascade.trial_size(0.02, 1_000_000) == 23_650  # 473 selected
     assert cascade.trial_size(0.02, 300_000) == 15_000  # a twentieth of D_C
     assert cascade.trial_size(0.002, 1_000_000) == 149_500  # 299 selected
     assert cascade.trial_size(0.0005, 1_000_000) is None
-    assert cascade.trial_size(0.02, 60_000) is None
+    assert cascade.trial_size(0.02, 50_000) is None
 
 
 def test_static_vectors_are_weighted_means_of_pieces_that_the_encoder_read_alone() -> None:
