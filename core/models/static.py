@@ -16,6 +16,7 @@ from core.models.encoder import Cut, Encoder
 from core.models.pieces import LONGEST
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray
+from core.text.words import tokenize
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -25,28 +26,47 @@ _COMMON = 1e-3  # the constant a of a / (a + p), the weight of a piece with shar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Pieces:
-    """Texts as pieces without special ones. Text i has `ids[starts[i]:starts[i + 1]]`, which may be empty."""
+class Words:
+    """Texts as words, and each different word as pieces without special ones, because a word costs less than a text.
+
+    Text i has the words `ids[starts[i]:starts[i + 1]]`, which may be none. Word w has the pieces
+    `pieces[begins[w]:begins[w + 1]]`.
+    """
 
     ids: IntArray
     starts: IntArray
+    pieces: IntArray
+    begins: IntArray
 
     @classmethod
     def of(cls, texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase") -> Self:
-        """Cut texts into pieces."""
-        rows: list[list[int]] = []
-        if texts:  # a tokenizer fails on an empty list
-            rows = tokenizer(
-                list(texts),
+        """Split texts into words, and cut the words into pieces."""
+        numbers = dict[str, int]()
+        rows = [[numbers.setdefault(word, len(numbers)) for word in tokenize(text)] for text in texts]
+        cut: list[list[int]] = []
+        if numbers:  # a tokenizer fails on an empty list
+            cut = tokenizer(
+                [f" {word}" for word in numbers],  # some tokenizers mark the beginning of a word by its blank
                 add_special_tokens=False,
                 truncation=True,
                 max_length=LONGEST,
                 return_attention_mask=False,
                 return_token_type_ids=False,
             )["input_ids"]
-        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-        ids = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(lengths.sum()))
-        return cls(ids=ids, starts=np.concatenate([[0], np.cumsum(lengths)]))
+        (ids, starts), (pieces, begins) = _joined(rows), _joined(cut)
+        return cls(ids=ids, starts=starts, pieces=pieces, begins=begins)
+
+    def counts(self, n: int) -> IntArray:
+        """Return how often each piece of a vocabulary of size `n` occurs in the texts, `(n,)`."""
+        times = np.repeat(np.bincount(self.ids, minlength=len(self.begins) - 1), np.diff(self.begins))
+        return np.bincount(self.pieces, weights=times, minlength=n).astype(np.int64)
+
+
+def _joined(rows: Sequence[Sequence[int]]) -> tuple[IntArray, IntArray]:
+    """Return the numbers of all rows in one array, and where each row begins and the last one ends, `(rows + 1,)`."""
+    lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+    joined = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(lengths.sum()))
+    return joined, np.concatenate([[0], np.cumsum(lengths)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,12 +81,12 @@ class StaticVectors:
     places: IntArray
 
     @classmethod
-    def distil(cls, encoder: Encoder, pieces: Pieces, report: Reporter) -> Self:
+    def distil(cls, encoder: Encoder, words: Words, report: Reporter) -> Self:
         """Distil vectors of the pieces that occur in a sample of text. Other pieces get no vector.
 
-        pieces: the sample, which also gives the frequencies.
+        words: the sample, which also gives the frequencies.
         """
-        counts = np.bincount(pieces.ids, minlength=len(encoder.tokenizer))
+        counts = words.counts(len(encoder.tokenizer))
         known = np.flatnonzero(counts)
         vectors = _alone(encoder, known, report).astype(np.float64)
         vectors -= vectors.mean(axis=0)
@@ -80,19 +100,26 @@ class StaticVectors:
         places[known] = np.arange(len(known))
         return cls(table=table, places=places)
 
-    def __call__(self, pieces: Pieces) -> FloatArray:
+    def __call__(self, words: Words) -> FloatArray:
         """Return float32 vectors `(n, d)` of length 1; zeros for a text without known pieces."""
         import torch
 
-        sums = torch.nn.functional.embedding_bag(
-            torch.from_numpy(self.places[pieces.ids]),
-            torch.from_numpy(self.table),
-            torch.from_numpy(pieces.starts[:-1]),
-            mode="sum",
-        )
+        by_word = _sums(self.table, self.places[words.pieces], words.begins)
+        sums = torch.from_numpy(_sums(by_word, words.ids, words.starts))
         lengths = torch.linalg.vector_norm(sums, dim=1, keepdim=True)
         unit: FloatArray = (sums / lengths.clamp(min=torch.finfo(torch.float32).tiny)).numpy()
         return unit
+
+
+def _sums(table: FloatArray, ids: IntArray, starts: IntArray) -> FloatArray:
+    """Return the sum of the table's rows `ids[starts[i]:starts[i + 1]]` for each i, `(n, d)` float32."""
+    import torch
+
+    if len(starts) == 1:  # `embedding_bag` fails without texts
+        return np.zeros((0, table.shape[1]), dtype=np.float32)
+    parts = (torch.from_numpy(each) for each in (ids, table, starts[:-1]))
+    found: FloatArray = torch.nn.functional.embedding_bag(*parts, mode="sum").numpy()
+    return found
 
 
 def _alone(encoder: Encoder, pieces: IntArray, report: Reporter) -> FloatArray:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
     from transformers import PreTrainedTokenizerBase
 
-    from core.models.static import Pieces, StaticVectors
+    from core.models.static import StaticVectors, Words
 
 KEPT, CONFIDENCE = 0.99, 0.95  # share of the exact selection to keep, and the confidence in it
 FITTED = 5_000  # sentences of the sample to which the ranking is fitted
@@ -178,7 +178,7 @@ class Ranking:
     def _features(self, rows: "Known") -> "FloatArray | csr_matrix":
         from scipy.sparse import csr_matrix, hstack
 
-        parts: list[FloatArray] = [static(own) for static, own in zip(self.statics, rows.pieces, strict=True)]
+        parts: list[FloatArray] = [static(own) for static, own in zip(self.statics, rows.words, strict=True)]
         part = self.strategy.without_vectors(rows.ids, rows.texts)
         if part is not None:
             return np.column_stack([*parts, part])
@@ -188,11 +188,11 @@ class Ranking:
 
 
 class Known(NamedTuple):
-    """Sentences before their embedding: ids and texts `(n,)`, and their pieces by each encoder's tokenizer."""
+    """Sentences before their embedding: ids and texts `(n,)`, and their words, cut by each encoder's tokenizer."""
 
     ids: IntArray
     texts: Sequence[str]
-    pieces: "Sequence[Pieces]"
+    words: "Sequence[Words]"
 
 
 @dataclass(kw_only=True)
@@ -220,7 +220,7 @@ class RankWork:
             report.check()
             return self.ranking.keys(rows)
 
-        return Opened(compute=keys, ahead=lambda rows: Known(rows[0], rows[1], _pieces(rows[1], tokenizers)))
+        return Opened(compute=keys, ahead=lambda rows: Known(rows[0], rows[1], _words(rows[1], tokenizers)))
 
     def device(self) -> tuple[str, str]:
         return "processors", cards.processor()
@@ -232,10 +232,10 @@ def _tokenizers(encoders: Sequence[str], allow_download: bool) -> "list[PreTrain
     return [hub.load_tokenizer(name, allow_download=allow_download) for name in encoders]
 
 
-def _pieces(texts: Sequence[str], tokenizers: "Sequence[PreTrainedTokenizerBase]") -> "list[Pieces]":
-    from core.models.static import Pieces
+def _words(texts: Sequence[str], tokenizers: "Sequence[PreTrainedTokenizerBase]") -> "list[Words]":
+    from core.models.static import Words
 
-    return [Pieces.of(texts, tokenizer) for tokenizer in tokenizers]
+    return [Words.of(texts, tokenizer) for tokenizer in tokenizers]
 
 
 class _Sample(NamedTuple):
@@ -312,14 +312,14 @@ class _Cascade:
         download = self._config.allow_download
         tokenizers = _tokenizers(self.encoders, download)
         # A piece that does not occur in the sample gets no vector, so all of the sample counts.
-        whole = _pieces([sentence.text for sentence in self._domain.take(sample.rows)], tokenizers)
+        whole = _words([sentence.text for sentence in self._domain.take(sample.rows)], tokenizers)
         statics = list[StaticVectors]()
         with self._device():
             for name, own in zip(self.encoders, whole, strict=True):
                 self._job.context.stage(f"distilling static vectors from {name}")
                 statics.append(StaticVectors.distil(Encoder.load(name, **self._options), own, self._job.context))
         texts = [sentence.text for sentence in self._domain.take(sample.fitted)]
-        rows = Known(self._domain.ids()[sample.fitted], texts, _pieces(texts, tokenizers))
+        rows = Known(self._domain.ids()[sample.fitted], texts, _words(texts, tokenizers))
         scores = self.values[sample.fitted] * (1 if self.strategy.prefer == "high" else -1)
         work = RankWork(
             ranking=Ranking.fit(self.strategy, statics, rows, scores),

@@ -18,7 +18,7 @@ from core import cards
 from core.encoders.embed import EmbedWork
 from core.errors import Cancelled, ModelError
 from core.models.encoder import Encoder
-from core.models.static import Pieces, StaticVectors
+from core.models.static import StaticVectors, Words
 from core.projects.machine import checked_cluster
 from core.reporter import Silent
 from core.runs import ray_engine
@@ -228,9 +228,9 @@ def test_vectors_of_two_workers_equal_those_of_one_process(home: Path, cluster: 
 def test_a_cascade_ranks_and_embeds_the_same_bytes_on_two_workers(home: Path, cluster: str, seal: Seal) -> None:
     corpus = seal([f"sentence {i} of {'many ' * (i % 7)}words" for i in range(N)])
     encoder, rows, texts = Encoder.load("tiny", precision="fp32"), np.arange(1, N, 2), corpus.texts(0, N)
-    pieces = Pieces.of(texts, encoder.tokenizer)
-    statics = [StaticVectors.distil(encoder, pieces, Silent())]
-    known = Known(corpus.ids(), texts, [pieces])
+    words = Words.of(texts, encoder.tokenizer)
+    statics = [StaticVectors.distil(encoder, words, Silent())]
+    known = Known(corpus.ids(), texts, [words])
     ranking = Ranking.fit(make_strategy("knn", {}, 0), statics, known, np.linspace(0, 1, N))
     rank = RankWork(ranking=ranking, corpus=corpus, encoders=["tiny"], allow_download=False)
     embed = EmbedRows(corpus=corpus, encoder="tiny", options={"precision": "fp32"}, rows=rows, part="a sample")

@@ -4,6 +4,7 @@ import random
 import re
 import shutil
 import zipfile
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from core.encoders.vectors import Some
 from core.errors import ConfigError
 from core.explore import view as maps
 from core.models.encoder import Encoder
-from core.models.static import DIMENSION, Pieces, StaticVectors
+from core.models.static import DIMENSION, StaticVectors, Words
 from core.projects import runs
 from core.projects import view as projects
 from core.projects.home import store
@@ -112,20 +113,24 @@ def test_the_sample_holds_enough_selected_sentences_or_is_refused() -> None:
 def test_static_vectors_are_weighted_means_of_pieces_that_the_encoder_read_alone() -> None:
     encoder = Encoder.load("tiny", precision="fp32")
     texts = ["abc ab", "c", "", "zz?"]
-    pieces = Pieces.of(texts[:3], encoder.tokenizer)
-    static = StaticVectors.distil(encoder, pieces, Silent())
-    known = sorted(set(pieces.ids.tolist()))
-    counts = {piece: pieces.ids.tolist().count(piece) for piece in known}
+    static = StaticVectors.distil(encoder, Words.of(texts[:3], encoder.tokenizer), Silent())
+    first, *others = encoder.tokenizer(texts[:3], add_special_tokens=False)["input_ids"]
+    pieces = [*first, *chain.from_iterable(others)]
+    known = sorted(set(pieces))
+    counts = {piece: pieces.count(piece) for piece in known}
     alone = [encoder.tokenizer.convert_ids_to_tokens(piece) for piece in known]
     plain = [i for i, piece in enumerate(alone) if not piece.startswith("##")]
     unit, norms = encoder.encode([alone[i] for i in plain])
     assert encoder.dimension < DIMENSION  # no PCA: distances stay
-    table = static.table.astype(np.float64) * np.array([(1e-3 + counts[p] / 6) / 1e-3 for p in known] + [0])[:, None]
+    table = (
+        static.table.astype(np.float64)
+        * np.array([(1e-3 + counts[p] / len(pieces)) / 1e-3 for p in known] + [0])[:, None]
+    )
     expected = unit.astype(np.float64) * norms[:, None]
     for i in range(1, len(plain)):
         assert table[plain[i]] - table[plain[0]] == pytest.approx(expected[i] - expected[0], abs=2e-2)
-    found = static(Pieces.of(texts, encoder.tokenizer))
-    mean = static.table[[static.places[piece] for piece in pieces.ids[:5]]].sum(axis=0)
+    found = static(Words.of(texts, encoder.tokenizer))
+    mean = static.table[[static.places[piece] for piece in first]].sum(axis=0)
     assert found[0] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
     assert not found[2].any()
     assert not found[3].any()  # no piece of it was distilled
