@@ -33,13 +33,13 @@ from core.shown import count, in_utf8, shown
 from core.text.sentence import Sentence
 from core.text.words import Marks, unspaced
 
-BEFORE = "sealed.json"  # file with the result, because a resumed run cannot read a deleted upload again
+BEFORE = "sealed.json"  # file with the result; a resumed run reads it, because the upload may be deleted already
 _PLACES = 10  # files whose pages without text are listed
 LONGEST_NAME = 80  # characters; with a longer name, tables would not show their numbers
 
 
 def proposed_name(path: Path, n_more: int = 0) -> str:
-    """Return a corpus's name made from its file's name, without extensions, cut to `LONGEST_NAME`.
+    """Return a name for a corpus: its file's name without extensions, cut to `LONGEST_NAME`.
 
     n_more: number of further files.
     """
@@ -67,7 +67,7 @@ class AddConfig(Config):
         "", "The column that holds the text (jsonl, csv, tsv, parquet, xlsx); guessed if left out."
     )
     doc_column: str = option(
-        "", "The column with a row's document; if left out, a table's column doc, doc_id, document_id or docid."
+        "", "The column that names a row's document; if left out, a column doc, doc_id, document_id or docid is used."
     )
     group_column: str = option(
         "", "A further column to keep, for example a contract's kind or a hospital, for `corpus split --by column`."
@@ -77,15 +77,15 @@ class AddConfig(Config):
     )
     entity_type: str = option(
         "",
-        "Entity type for tags without a type (only B, I and O), ENTITY if left out; in a list of names, for names "
-        "without a type.",
+        "Entity type of tags without a type (only B, I and O); ENTITY if left out. In a list of names, the type of "
+        "names without a type.",
         max_length=60,
     )
     tag_column: str = option(
         "", "The tag column, by number from 1 or by name, if a file has several or if it is not recognised."
     )
     split: bool = option(False, "Split every row into sentences, if rows are documents.")
-    unit: Literal["line", "paragraph"] = option("line", "Unit of a .txt file that becomes a row.")
+    unit: Literal["line", "paragraph"] = option("line", "Part of a .txt file that becomes a row.")
     tokens: Literal["auto", "words", "blanks"] = option(
         "auto",
         "Rule that cuts text into tokens. words: each run of letters and each mark is a token. blanks: text between "

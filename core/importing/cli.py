@@ -222,11 +222,11 @@ def _parts(result: Mapping[str, object]) -> list[str]:
     required=True,
     callback=several_pairs,
     metavar="COLUMN=VALUE,...",
-    help="Column (doc, file, group or a further one) and value. Of several values of a column, a sentence needs one.",
+    help="Column (doc, file, group or a further one) and value. A sentence needs one of the values of each column.",
 )
 @json_option
 def corpus_filter(corpus: str, where: tuple[str, ...], as_json: bool) -> None:
-    """Make a corpus of the sentences of some documents, clients, years or other values, such as the D_C of a year."""
+    """Make a corpus of the sentences with some values of a column, for example the domain corpus of one year."""
     wanted: dict[str, list[str]] = {}
     for pair in where:
         name, sign, value = pair.partition("=")
@@ -253,7 +253,10 @@ def corpus_rename(reference: str, name: str, as_json: bool) -> None:
 )
 @json_option
 def corpus_export(reference: str, output: str, as_json: bool) -> None:
-    """Write a corpus with labels, documents, groups and further columns. A .txt has only text, a .conll only labels."""
+    """Write a corpus with labels, documents, groups and further columns.
+
+    A .txt has only the text, a .conll only tokens and tags.
+    """
     named, written = corpora.find(reference).fingerprint, remote.named(output)
     with remote.outgoing(output) as path:
         count = corpora.export(named, path)

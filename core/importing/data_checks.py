@@ -89,7 +89,7 @@ def encoder_fits(corpora: Mapping[str, Corpus], encoder: str) -> Check:
         return replace(found, level="red" if red else "amber", sentence=sentence)
     if cut := [name for name, one in known.items() if one.pieces > BYTES]:
         sentence = f"The vocabulary of {encoder} cuts the {checks.listed(cut)} into single bytes."
-        return replace(found, level="amber", sentence=f"{sentence} It was not trained on this script.")
+        return replace(found, level="amber", sentence=f"{sentence} The encoder was not trained on this script.")
     return found
 
 

@@ -28,9 +28,9 @@ from core.runs.result import read
 from core.runs.run import Run
 from core.shown import count
 
-BEFORE = "taken.json"  # the result, kept because a resumed run cannot read a deleted upload again
+BEFORE = "taken.json"  # the result; a resumed run reads it, because the upload may be deleted already
 SHARES = {"train": 70.0, "dev": 10.0, "test": 20.0}
-_DOCUMENTS = 10  # minimum number of documents to divide by documents instead of sentences
+_DOCUMENTS = 10  # minimum number of documents; with fewer, the file is divided by sentences
 
 
 class IntakeConfig(Config):
@@ -46,7 +46,7 @@ class IntakeConfig(Config):
     dev: tuple[str, ...] = option((), "Dev set: labelled sentences (L_C dev).")
     test: tuple[str, ...] = option((), "Test set: labelled sentences (L_C test), held out.")
     divide: tuple[str, ...] = option(
-        (), "Labelled files to divide into the sets among train, dev and test that are not given."
+        (), "Labelled files to divide into the sets (train, dev, test) that no other option gives."
     )
     source: tuple[str, ...] = option((), "Further sources, to compare. Each becomes a corpus without a role.")
     documents: tuple[str, ...] = option(

@@ -43,7 +43,9 @@ class SplitConfig(Config):
         "Names of the parts. Default: train,dev,test for three parts; train,test for two parts; task,domain if values"
         " are given.",
     )
-    keep_copies: bool = option(False, "Let several parts have duplicates of a sentence, and only count them.")
+    keep_copies: bool = option(
+        False, "Keep duplicates of a sentence even if they are in different parts; they are only counted."
+    )
     seed: int = option(0, "Seed of the random division.", ge=0)
 
     @field_validator("shares")

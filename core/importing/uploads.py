@@ -14,7 +14,7 @@ from core.paths import home
 from core.projects.home import store
 
 _LONGEST_NAME = 240  # bytes; file systems allow 255
-_DEEPEST = 8  # most inner folders that the path of a file in a dropped folder keeps, so that it is not too long
+_DEEPEST = 8  # number of inner folders kept in the path of a dropped file; limits its length
 
 
 def spool(name: str, stream: BinaryIO) -> str:

@@ -40,7 +40,7 @@ from core.selection import DEFAULT_STRATEGY, STRATEGIES
 from core.terms import plainly
 from core.text.sentence import Sentence
 
-MOST_VALUES = 500  # different values of a column that can be filtered by
+MOST_VALUES = 500  # a column with more different values cannot be filtered by
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -126,7 +126,7 @@ def preview(
 
 
 def import_listing(text: str) -> tuple[str, dict[str, Path]]:
-    """Return a typed folder (or a typed file's folder) and {name: path} of its entries.
+    """Return the typed folder, or the folder of the typed file, and {name: path} of its entries.
 
     If the path cannot be used, return "" and the allowed folders.
     """
@@ -268,7 +268,7 @@ def leaks_flagged_twice(run_id: str) -> int:
 
 
 def split_by(corpus: Corpus) -> dict[str, list[str]]:
-    """Return the ways to split a corpus, as {value for the option `by` of `split`: values of the column, else []}."""
+    """Return {value of `split`'s option `by`: values of the column, [] without one} for each way to split a corpus."""
     kinds: dict[str, list[str]] = {}
     if corpus.column("doc").null_count < len(corpus):
         kinds["document"] = []
@@ -279,7 +279,7 @@ def split_by(corpus: Corpus) -> dict[str, list[str]]:
 
 
 def filter_values(corpus: Corpus) -> dict[str, dict[str, int]]:
-    """Return {column: {value: sentences}} of the columns to filter by, the most frequent value first.
+    """Return {column: {value: number of sentences}} of the columns to filter by, most frequent values first.
 
     Columns are `doc`, `file`, `group` and the further columns of the imported files. A column with more than
     MOST_VALUES values is left out, and so is one in which all sentences have the same value.
@@ -294,7 +294,7 @@ def filter_values(corpus: Corpus) -> dict[str, dict[str, int]]:
 
 
 def filtered(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> Corpus:
-    """Store the sentences that have, in each column of `where`, one of its values, as a new corpus.
+    """Seal, as a new corpus, the sentences that have one of the wanted values in each column. where: {column: values}.
 
     Errors: ConfigError for an unknown column or value, and if no sentence or every sentence is left.
     """
@@ -403,7 +403,7 @@ def density(corpus: Corpus) -> dict[str, float]:
 def ratios(corpus: Corpus | None = None) -> Sequence[Ratio]:
     """Return the size ratios of the corpora in use, then of the selected corpora to D_C, newest first.
 
-    corpus: if given, return only its own ratios; if it was made from another corpus, include its share of this source.
+    corpus: if given, return only its own ratios, and add its ratio to the corpus that it was made from.
     """
     given = roles()
     named = {role: library().find(mark) for role, mark in given.items() if role in ROLES}
