@@ -121,7 +121,8 @@ def _f1(shared: Iterable[Mapping[str, Labels]]) -> float:
 def annotators_of(by_file: Mapping[bytes, Mapping[str, Labels]]) -> dict[str, str]:
     """Return {file: annotator} for files that share texts; {} if no two files share enough texts.
 
-    The annotator is the file's name, or its folder if the names are equal.
+    The annotator is the folder or file whose name is in `_CURATED`, if there is one. Otherwise it is the file's name,
+    or its folder if the names are equal.
     """
     sizes = Counter(file for votes in by_file.values() for file in votes)
     both = Counter(pair for votes in by_file.values() for pair in combinations(sorted(votes), 2))

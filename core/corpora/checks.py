@@ -330,7 +330,7 @@ def sample(corpus: Corpus) -> tuple[str, ...]:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names for a sentence. Of more than `NAMED` names, only the first ones are listed; the others are counted."""
+    """Join names for a sentence. Only the first `NAMED` names are listed; the others are counted."""
     more = len(names) - NAMED
     if more > 0:
         return f"{', '.join(names[:NAMED])} and {more} more"

@@ -81,8 +81,8 @@ def kept_names(corpus: Corpus) -> tuple[str, ...]:
 def matches(texts: pa.ChunkedArray, query: str, mode: Literal["substring", "words"]) -> IntArray:
     """Return the rows whose text matches `query`, ignoring case.
 
-    mode: "substring" finds the query as it is; "words" finds texts with all of its words, in any order. All cores
-    search a part of the texts, because one core takes longer than 0.3 s for a million texts.
+    mode: "substring" finds the query as it is; "words" finds texts with all of its words, in any order. Each core
+    searches a part of the texts, because one core would take more than 0.3 s for a million texts.
     """
     query = clean(query)
     if not query or not len(texts):

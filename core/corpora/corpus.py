@@ -132,7 +132,7 @@ def opened(file: Path, name: str) -> Iterator[pq.ParquetFile]:
 def _footer(file: Path, *written: int) -> pq.FileMetaData:
     """Return a file's metadata. It is cached, because reading it takes 0.1 s for 12,208 row groups.
 
-    written: inode, time and size of the file; as part of the cache key, they let a replaced file be read again.
+    written: inode, time and size of the file. They are part of the cache key, so that a replaced file is read again.
     """
     most = file.stat().st_size  # limits the declared lengths of lists, for which Arrow allocates memory before it reads
     with pq.ParquetFile(file, thrift_container_size_limit=max(most, 1)) as parquet:

@@ -28,7 +28,7 @@ from core.results import BoolArray, IntArray
 
 LONGEST = 160  # letters (or words) of a text; near duplicates of a longer text are not searched here
 SIMILARITY = 0.9
-PAYS = 100_000  # texts from which on processes save more time than their start takes (0.3 s each)
+PAYS = 100_000  # minimum number of texts; with fewer, starting processes (0.3 s each) takes longer than they save
 _MEET = 64  # largest number of texts with a common segment that are all compared with each other
 _FEW = 1 << 12  # up to this many pairs, comparing all of them is faster than a search by segments
 _NEIGHBOURS = 8  # neighbours on either side
@@ -51,7 +51,8 @@ def near_texts(
 ) -> Iterator[Pairs]:
     """Yield pairs of `live` rows with edit similarity >= `similarity`; a pair may come more than once.
 
-    texts: code points or word hashes, at most `LONGEST` per row; an empty row has no near duplicates.
+    texts: code points or word hashes, at most `LONGEST` per row; an empty row has no near duplicates. live: numbers of
+    the rows to compare.
     """
     lengths = texts.counts[live]
     by_length = {int(n): live[lengths == n] for n in np.unique(lengths) if n}
@@ -60,7 +61,7 @@ def near_texts(
         short: [
             long
             for long in range(short, int(short / similarity + _HAIR) + 1)
-            # If no edit is allowed (at .9: below ten letters), equal texts are exact duplicates already.
+            # Skip lengths at which no edit is allowed (at .9: below ten letters): equal texts are exact duplicates.
             if long in by_length and int((1 - similarity) * long + _HAIR)
         ]
         for short in by_length
@@ -82,7 +83,10 @@ def near_texts(
 
 
 def _near_of_length(similarity: float, item: tuple[_Sided, Sequence[_Sided | None]], report: Reporter) -> list[Pairs]:
-    """Return the near pairs of texts of one length with texts of several lengths; None is this length itself."""
+    """Return the near pairs of texts of one length with texts of several lengths.
+
+    item: texts of the one length, and texts of each other length; None stands for the one length itself.
+    """
     own, others = item
     left, pairs = _Side(*own), list[Pairs]()
     for right in (left if other is None else _Side(*other) for other in others):
@@ -94,7 +98,7 @@ def _near_of_length(similarity: float, item: tuple[_Sided, Sequence[_Sided | Non
 def within(left: Texts, right: Texts, edits: int) -> BoolArray:
     """Return a mask (n,) of pairs whose Levenshtein distance is at most `edits`.
 
-    left: shape (n, a); right: shape (n, b), with a <= b. Of the edit matrix, only the diagonals that a path of at most
+    left: shape (n, a); right: shape (n, b), with a <= b. Only the diagonals of the edit matrix that a path of at most
     `edits` edits can reach are computed (Ukkonen 1985).
     """
     (n, a), b = left.shape, right.shape[1]

@@ -1,4 +1,6 @@
-"""Flag sentences that a selection should not take: duplicates, test leaks, too short, too long. Nothing is deleted.
+"""Flag sentences that a selection should not take: duplicates, test leaks, and too short or too long sentences.
+
+Nothing is deleted.
 
 Two texts are exact duplicates if they fold to the same text, ignoring blanks (`core.text.words`). They are near
 duplicates if one of two rules holds (SOURCES.md, Near duplicates):
@@ -7,9 +9,10 @@ duplicates if one of two rules holds (SOURCES.md, Near duplicates):
 If one text has fewer than ten words and the other fewer than twelve, they are also compared by letters: an edit
 similarity of at least .9 makes them near duplicates.
 
-Some scripts have no blanks between words (Han, Kana, Thai, Lao, Khmer, Myanmar). There, 5-grams and the limits on
-length count every letter as a word. The rule for short sentences counts five letters as a word: edit similarity finds a
-changed letter in texts below 50 letters, 5-grams find it from 49 letters on. Quotations count two letters as a word.
+Some scripts have no blanks between words (Han, Kana, Thai, Lao, Khmer, Myanmar). There, the rules count letters: one
+letter is a word for 5-grams and for the limits on length, two letters for quotations, five for the rule on short
+sentences. If one letter of a text was changed, edit similarity finds it below 50 letters, and 5-grams from 49 letters
+on.
 """
 
 import json
@@ -372,7 +375,7 @@ def audit(
     without blanks, twice as many letters are needed. near_threshold: minimum Jaccard of near duplicates. near_words:
     minimum edit similarity in words.
 
-    From `PAYS` sentences on, every core reads and compares sentences in a process of its own.
+    If the corpus has at least `PAYS` sentences, one process per core reads and compares them.
 
     Memory: about 300 MB per process, and 150 bytes per sentence. Temporary disk space: about 14 bytes per word.
     """
@@ -430,7 +433,7 @@ def differing(text: str, other: str, most: int = 3) -> str:
 
 
 def _numbers(corpus: Corpus, reading: Reading, rows: tuple[int, int], _: Reporter) -> Numbers:
-    """Return the numbers of the sentences from the first to before the second row."""
+    """Return the `Numbers` of some rows of a corpus. rows: the first row, and the row after the last one."""
     return reading.numbers(corpus.texts(*rows))[0]
 
 

@@ -1,6 +1,6 @@
 """Read the beginning of each of several files in a separate process, so that `proposal` can propose roles for them.
 
-If a file kills this process, each file is read in a process of its own, so that the fatal file can be reported.
+If a file kills this process, each file is then read in a separate process, to find and report that file.
 """
 
 import time
@@ -25,7 +25,7 @@ from core.text.sentence import Sentence
 
 SECONDS = 60  # time limit for all files together
 MOST_FILES = 2_000
-MOST_ALONE = 30  # maximum number of files that are read in one process each after the shared process died
+MOST_ALONE = 30  # maximum number of files to read in one process each after the shared process has died
 LOOKED_INTO = 8  # number of files read per extension and folder if there are more than 24
 _READ = 8_000  # sentences read per file
 _SECONDS = 1.5  # seconds per file
@@ -123,7 +123,7 @@ def _like(others: Sequence[Look], file: Path, name: str) -> Look:
 
 
 def look(file: Path, listing: Listing) -> Look:
-    """Look at one file: at its first `_READ` sentences, for at most `_SECONDS`."""
+    """Return the findings from the first `_READ` sentences of a file. Reading stops after `_SECONDS`."""
     name, size = listing.names[file], file.stat().st_size
     try:
         kind = kind_of(file, ReadOptions())

@@ -1,10 +1,11 @@
 """Find pairs of rows whose sets of word 5-grams have a Jaccard similarity of at least `threshold`.
 
 All pairs are found, except in large buckets. Prefix filtering (Chaudhuri 2006; Bayardo 2007) sorts every set in one
-common order, rarest members first. Two sets with a Jaccard >= t then share one of the first n - ceil(t n) + 1 members
-of each. Few candidates remain, because the first 5-grams of most sentences occur in no other sentence. Each candidate
-is checked by its true Jaccard. MinHash bands would miss pairs: at J = .8, 14 bands of 8 hashes find 92% of the pairs
-and compute 112 hashes per 5-gram (SOURCES.md, Near duplicates).
+common order, rarest members first. Two sets of n and m members with a Jaccard >= t share a member that is among the
+first n - ceil(t n) + 1 members of one set and the first m - ceil(t m) + 1 of the other. Few candidates remain, because
+the first 5-grams of most sentences occur in no other sentence. Each candidate is checked by its true Jaccard. MinHash
+bands would miss pairs: at J = .8, 14 bands of 8 hashes find 92% of the pairs and compute 112 hashes per 5-gram
+(SOURCES.md, Near duplicates).
 
 The exception: buckets of more than `BUCKET` rows (for example a thousand variants of a template) are divided into new
 buckets by two MinHashes, six times. In a bucket that is still large, each row is compared only with the first row and
@@ -134,9 +135,10 @@ def run_sizes(key: UIntArray) -> IntArray:
 
 
 def near_sets(sets: Gathered, live: IntArray, threshold: float, report: Reporter) -> Iterator[Pairs]:
-    """Yield pairs `(i, j)`, i < j, of `live` rows with Jaccard >= threshold; a pair may come more than once.
+    """Yield pairs `(i, j)`, i < j, of rows in `live` with Jaccard >= threshold; a pair may come more than once.
 
-    sets: distinct hashes below `2**HASH_BITS` per row, ascending. An empty row has no near duplicates.
+    sets: distinct hashes below `2**HASH_BITS` per row, ascending. An empty row has no near duplicates. live: numbers of
+    the rows to compare.
     """
     if not len(live):
         return

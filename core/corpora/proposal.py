@@ -268,9 +268,9 @@ def propose(looks: Sequence[Look], like: Collection[str] = (), held: Mapping[str
 
 
 def _beside(row: Row, held: Mapping[str, str]) -> Row:
-    """Return the row, with another role if its files would replace a corpus of the project, or divide other labels.
+    """Return the row, with another role if a corpus of the project has the proposed role.
 
-    held: see `propose`.
+    Files to divide become the training set if the project has a dev or test set. held: see `propose`.
     """
     needs = "train" if row.part == DIVIDE else row.part
     if needs in held:

@@ -34,7 +34,7 @@ _LOOKED_AT, _LOOKED_THROUGH = 1_000, 1_000_000  # maximum numbers of rows and ch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """Preview of `read`, from the first rows only.
+    """Preview of what `read` will return, from the first rows only.
 
     encoding: encoding that the user requested. scheme: scheme proposed from the first tags, None without tags. rows:
     first texts, to show to the user. problems: first rows that would be rejected, skipped or repaired. n_undecodable:

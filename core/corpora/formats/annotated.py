@@ -443,7 +443,7 @@ def rendered(markup: str) -> str:
 
 
 def by_text(item: object, kind: str, markup: str) -> Iterator[Mark]:
-    """Yield the mark of an annotation of markup. It gets a place only if its quoted text occurs once in the page."""
+    """Yield the mark of an annotation of markup. `fitted` rejects it unless its quoted text occurs once in the page."""
     quote = item.get("text") if isinstance(item, Mapping) else None
     text = rendered(markup)
     sought = " ".join(quote.replace("\\n", " ").split()) if isinstance(quote, str) else ""

@@ -46,8 +46,8 @@ _TOOLS = _WHOLE | {"rasa", "lighttag", "spacy"}  # `_WHOLE`, and exports that ar
 class FileKind:
     """Format and layout of a file.
 
-    format: see `ReadOptions`. container: how the file stores rows, see `_container`. columns: names of the columns, ()
-    without columns. placed: True if rows name their file and page, for example rows that Winnow exported for labelling.
+    format: a value of `ledger.Format`. container: how the file stores rows, see `_container`. columns: names of the
+    columns, () without columns. placed: True if rows name their file and page, as in an export for labelling.
     others: names of further columns to keep, at most `MOST_KEPT`. cells: columns of tokens and tags in a table of
     labelled tokens, None for any other file.
     """

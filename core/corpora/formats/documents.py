@@ -72,7 +72,8 @@ def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]
 class Ahead:
     """Reads the documents of an import, several at a time, each in a process of its own.
 
-    `take` them in their order. Call `close` at the end, also after an error; it ends all readers within a second.
+    Call `take` once per document, in their order. Call `close` at the end, also after an error; it ends all readers
+    within a second.
     """
 
     def __init__(self, documents: Sequence[Path], options: ReadOptions, check: Callable[[], object]) -> None:

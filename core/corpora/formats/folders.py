@@ -49,7 +49,7 @@ class Listing:
 
 
 def files_of(path: Path, options: ReadOptions) -> list[Path]:
-    """Return only the files of the result of `listed`."""
+    """Return the field `files` of `listed(path, options)` as a list. Errors: those of `listed`."""
     return list(listed(path, options).files)
 
 

@@ -304,10 +304,11 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Account of some rows, to be repeated on another ledger.
+    """Counts and rejections of some rows, to be repeated on another ledger.
 
-    rejected: per rejected row, the counts of `_COUNTED` before it, and the arguments of the call that rejected it. An
-    error among them is that of a row that is not in the encoding. counts: counts after all rows.
+    rejected: for each rejected row, the counts (`_COUNTED`) before it, and the arguments of `reject`. For a row that
+    is not in the encoding, the arguments of `undecodable`, one of which is a UnicodeDecodeError. counts: counts after
+    all rows.
     """
 
     rejected: list[tuple[tuple[int, ...], tuple[Any, ...]]]

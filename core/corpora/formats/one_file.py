@@ -21,7 +21,7 @@ from core.reporter import Reporter, Silent
 from core.text.schemes import Scheme
 from core.text.sentence import Counted, Sentence
 
-PAYS = 16 << 20  # bytes of a text file from which on processes save more time than their start takes
+PAYS = 16 << 20  # minimum bytes of a text file; with fewer, starting processes takes longer than they save
 _BATCH = 1 << 20  # bytes that a process reads at a time: about 0.1 s, or 0.5 s if rows are split
 _Line = tuple[int, bytes, bool]  # number from 1, line, False if the line is too long
 _Part = tuple[list[tuple[str, str, str | None, int]], Account]
@@ -37,7 +37,7 @@ def read_lines(path: Path, ledger: Ledger) -> Iterator[Sentence]:
 
 
 def _counted_lines(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of a text file whose rows are lines, which one process per core reads."""
+    """Yield the sentences of a text file whose rows are lines. One process per core reads the lines."""
     work = partial(_count, ledger.options, ledger.file, ledger.doc)
     # `check` is called for each block of the file that the batches are read from.
     with closing(in_processes(work, _batches(_lines(path, ledger)), Silent(), pays=True)) as parts:

@@ -18,7 +18,7 @@ from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.source import Source
 from core.text.words import clean, nfc
 
-ANOTHER = "labelled by several annotators; the labels of another one are kept"
+ANOTHER = "labelled by several annotators; the labels of another annotator are kept"
 _MARKS = 60  # maximum number of combining marks on one letter; real scripts have far fewer
 
 Region = tuple[int, int]  # (start, end) in characters, half-open
