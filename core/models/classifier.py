@@ -44,7 +44,7 @@ class Classifier(nn.Module):
         self.encoder, self.pooling, self.dtype = encoder, pooling, dtype
         self.pieces = Pieces(tokenizer, max_length)
         self.mask, self.pad = int(tokenizer.mask_token_id), int(tokenizer.pad_token_id or 0)
-        # Register this dropout as a module of the encoder: on a CPU, training.threads replaces all of the encoder's.
+        # Register this dropout as a module of the encoder: on a CPU, training.threads replaces all its dropouts.
         encoder.dropout_of_classifier = nn.Dropout(float(getattr(encoder.config, "hidden_dropout_prob", 0.1)))
         self.last_layer = nn.Linear(int(encoder.config.hidden_size), n_classes)
         nn.init.normal_(self.last_layer.weight, std=float(getattr(encoder.config, "initializer_range", 0.02)))

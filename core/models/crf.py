@@ -22,7 +22,7 @@ Head = Literal["crf", "softmax", "memm"]
 # Logarithms may differ by this much before exponentials underflow in float64 (exp(-708) is about 1e-308).
 FARTHEST = 600.0
 IMPOSSIBLE = -1e5  # emission of a tag that a word cannot have; -inf would make differences of sums NaN
-PAIRS = 2**22  # `_pairs` computes at most this many values at once; each word has k x k
+PAIRS = 2**22  # maximum number of values that `_pairs` computes at once; each pair of words has k x k values
 
 
 def bioes_tags(types: Sequence[str]) -> tuple[str, ...]:

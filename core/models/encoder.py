@@ -59,7 +59,7 @@ def encoder_options(config: EncoderOptions) -> dict[str, object]:
 Pooling = Literal["mean", "cls", "last4"]
 
 BLOCK = 8192  # sentences tokenised and sorted together
-BUDGET = {"cpu": 2048, "cuda": 16384}  # pieces per batch: fit into a core's cache; fill a GPU
+BUDGET = {"cpu": 2048, "cuda": 16384}  # pieces per batch: 2,048 fit into the cache of a core, 16,384 fill a GPU
 STRETCH = 1.1  # the longest sentence of a batch is at most this many times the shortest, which limits padding
 
 

@@ -31,7 +31,7 @@ def answer(name: str, *, allow_download: bool = False) -> str:
 
 @lru_cache(maxsize=32)
 def _answer_isolated(name: str, state: tuple[object, ...]) -> str:
-    """Return the fingerprint, computed in a separate process. state: only a key of the cache."""
+    """Return the fingerprint, computed in a separate process. state: see `_state`; a part of the cache key."""
     return str(_process.ask(name, name=name))
 
 

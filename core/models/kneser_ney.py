@@ -43,7 +43,7 @@ class NgramTable:
         return len(self.keys)
 
     def find(self, keys: IntArray) -> tuple[BoolArray, IntArray]:
-        """Return True for each of `keys` that the table contains, and the rows of the keys found."""
+        """Return a mask of the `keys` that the table contains, and the rows of these keys in the table."""
         rows = np.searchsorted(self.keys, keys)
         hit = rows < len(self.keys)
         hit[hit] = self.keys[rows[hit]] == keys[hit]

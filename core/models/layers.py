@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class LayerMix(nn.Module):
-    """gamma * sum softmax(w)_l h_l over an encoder's embeddings and layers (Peters et al. 2018), w and gamma learnt.
+    """Mixes the states h_l of an encoder's embeddings and layers: gamma * sum softmax(w)_l h_l (Peters et al. 2018).
 
-    The mix replaces the last layer's output of `model`, which must be called with `output_hidden_states=True`. The
-    model's own weights and files do not contain it.
+    w and gamma are learnt. The mix replaces the output of the last layer of `model`, which must be called with
+    `output_hidden_states=True`. The weights and files of `model` do not contain the mix.
     """
 
     def __init__(self, model: "PreTrainedModel") -> None:

@@ -73,7 +73,7 @@ def file_digest(file: Path) -> str:
 
 @lru_cache(maxsize=256)
 def _digest(file: Path, changed: int) -> str:
-    """Return the SHA-256 of a file. changed: only a key of the cache."""
+    """Return the SHA-256 of a file. changed: its time of change, a part of the cache key."""
     digest = sha256()
     with file.open("rb") as stream:
         while block := stream.read(1 << 22):

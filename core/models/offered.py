@@ -36,7 +36,7 @@ MB = 1_000_000
 _PIP_MEMORY = 2_000 * MB  # bytes of address space; pip needs a quarter of that
 # Disk space needed, in multiples of the encoder's size: for the parts and the zip, then for the zip and its files.
 _HELD = 2.25
-_PATIENCE = 0.2  # seconds between two checks for a request to stop
+_PATIENCE = 0.2  # seconds between two checks if the run was cancelled
 _PIP = (sys.executable, "-m", "pip")
 _BROKEN = (BadZipFile, BrokenStream, EOFError, KeyError, NotImplementedError, RuntimeError, ValueError)
 
@@ -268,7 +268,7 @@ def hosts() -> Sequence[str]:
 
 @lru_cache(maxsize=4)
 def _hosts(environment: tuple[tuple[str, str], ...]) -> Sequence[str]:
-    """Ask pip, which takes half a second. environment: only a key of the cache."""
+    """Ask pip for its hosts, which takes half a second. environment: the variables of pip, a part of the cache key."""
     settings = _settings()
     places = [] if settings.get("no-index", "").lower() not in _NO else [settings.get("index-url", _USUAL)]
     if places:

@@ -48,7 +48,7 @@ def misfit(name: str, folder: Path) -> str:
 
 @lru_cache(maxsize=32)
 def _asked(name: str, folder: Path, states: tuple[object, ...]) -> None:
-    """Call `refuse_misfit` in a separate process. states: only a key of the cache."""
+    """Call `refuse_misfit` in a separate process. states: see `_states`; a part of the cache key."""
     _process.ask(name, name=name, folder=str(folder))
 
 

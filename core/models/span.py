@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NOTHING, NOTHING_COUNTS = 0, 0.5  # class of a span that is not an entity, and the factor of its loss
 HIDDEN, LENGTH, SHAPE = 150, 50, 100  # widths of a span's representation, length features and word shape features
-SHAPES, BUCKETS = 5, 6
+SHAPES, BUCKETS = 5, 6  # number of word shapes (`shape_of`); of buckets for the number of pieces in a span
 
 
 def places(n: int) -> Iterator[Place]:
@@ -322,7 +322,7 @@ def half_squared_distance(own: Tensor, other: Tensor) -> Tensor:
 
 
 class Contrast(nn.Module):
-    """beta times the distance of pairs plus gamma times their InfoNCE.
+    """Loss of pairs: beta times their half squared distance plus gamma times their InfoNCE.
 
     The critic is trained with the tagger and not saved with it.
     """

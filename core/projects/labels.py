@@ -150,5 +150,5 @@ def size(run: Run) -> int:
 
 @kept_per_home(4_000)
 def _size(folder: Path, changed: int) -> int:
-    """Return the bytes of a run's folder. changed: time of the last event; it only serves as a key of the cache."""
+    """Return the bytes of a run's folder. changed: time of the last event, a part of the cache key."""
     return bytes_in(folder)

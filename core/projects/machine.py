@@ -68,7 +68,7 @@ def compute_on(where: str | None) -> None:
 
 
 def allow_mixed(wanted: bool) -> None:
-    """If `wanted`, accept workers although their results differ from the first worker's results in the last digits."""
+    """If `wanted`, accept workers whose results differ in the last digits from those of the first worker."""
     if wanted:
         os.environ[MIXED] = "1"
 

@@ -149,7 +149,10 @@ def _streamlit() -> Finding:
     ]
     if wrong:
         return "bad", f"{'; '.join(wrong)}: restore .streamlit/config.toml, and unset STREAMLIT_ variables."
-    return "ok", "No usage statistics, no commands from other pages, bound to 127.0.0.1."
+    return (
+        "ok",
+        "Streamlit sends no usage statistics, takes no commands from other pages and listens on 127.0.0.1 only.",
+    )
 
 
 def _settings() -> Mapping[str, object]:

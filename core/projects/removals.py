@@ -250,7 +250,7 @@ def _begun_for(going: Collection[str], runs: Mapping[str, Run], named: Mapping[s
 
 
 def _made_corpora(run: Run, runs: Mapping[str, Run]) -> bool:
-    """Return True for a finished import or split that an `intake` run started. It is kept, because its corpora are."""
+    """Return True for a finished import or split that an `intake` run started. It stays, because its corpora stay."""
     begun_by = runs.get(run.manifest.parent or "")
     return begun_by is not None and begun_by.manifest.kind == "intake" and run.result_file.exists()
 

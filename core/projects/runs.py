@@ -46,7 +46,7 @@ def of_corpora_in_use(candidates: Iterable[Run]) -> list[Run]:
 
 def _unread(run: Run) -> tuple[str, ...]:
     """Return the roles that a run has as input but does not use. Most strategies do not use the training set."""
-    if run.manifest.kind == "queue":  # a queue reads no labels; its training set only says which sentences to leave out
+    if run.manifest.kind == "queue":  # a queue reads no labels; it only leaves out the sentences of the training set
         return ("train",)
     config = run.manifest.config
     if run.manifest.kind != "select" or config["strategy"] not in STRATEGIES:

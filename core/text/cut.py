@@ -22,8 +22,8 @@ _KEPT = 100_000  # number of words whose tokens are cached
 class Cut:
     """Rules that decide if two adjacent pieces without a blank between them belong to one token.
 
-    rules: {key of a border: True if its two pieces belong to one token}. Of a border's keys (`_keys`), the most
-    specific one that has a rule decides. Without a rule, the pieces are two tokens.
+    rules: {key of a border: True if its two pieces belong to one token}. A border has several keys (`_keys`); the most
+    specific key with a rule decides. Without a rule, the pieces are two tokens.
     """
 
     rules: Mapping[str, bool]

@@ -1,7 +1,7 @@
 """Map characters of a stored sentence to the text of its file.
 
 A corpus stores cleaned sentences (`words.clean`): in NFC, with one blank for each run of white space. Predictions are
-written with positions in the file's original text. Readers therefore can pass this text on with each sentence.
+written with positions in the file's original text. Readers can therefore add this text to each sentence (`Source`).
 """
 
 import re

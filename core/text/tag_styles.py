@@ -178,7 +178,7 @@ def is_lettered(tag: str) -> bool:
 
 
 def parts_of_speech(counts: Mapping[str, int]) -> bool:
-    """Return True if more than half of the tokens outside of `O` carry parts of speech or syntactic relations."""
+    """Return True if more than half of the tags, except those in `_OUTSIDE`, are parts of speech or relations."""
     rest = {tag: n for tag, n in counts.items() if tag not in _OUTSIDE}
     return sum(n for tag, n in rest.items() if tag in _POS or tag.upper() in _RELATIONS) > 0.5 * sum(rest.values())
 

@@ -181,7 +181,7 @@ def joined(folded: str) -> str:
 
 
 def _plain(lowered: str) -> str:
-    """Undo the tokenisation of treebanks in lower-case text. Most texts have none, which a fast test finds."""
+    """Undo the tokenisation of treebanks in lower-case text. Most texts have none, and a fast test finds that out."""
     if " n't" in lowered or "b-" in lowered or "can not" in lowered or " n’t" in lowered:
         return _TREEBANK.sub(lambda match: " " if match[0] != " " else "", lowered)
     return lowered
