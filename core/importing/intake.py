@@ -1,7 +1,7 @@
 """`intake`: import several files as the corpora of a project, each with its role.
 
-The files of each role are a separate `add` run, so that a failure affects only one role. Labelled files to be divided
-also go through a `split` run. Roles are assigned last. A run that was killed before this step assigns them when it is
+The files of each role are a separate `add` run, so that a failure affects only one role. If labelled files must be
+divided, a `split` run follows. Roles are assigned last. A run that was killed before this step assigns them when it is
 resumed.
 """
 
@@ -155,7 +155,10 @@ def _imported(config: IntakeConfig, job: Job, role: str, named: Mapping[str, Pat
 
 
 def _by_role(job: Job, role: str, corpus: str, missing: Sequence[str]) -> dict[str, str]:
-    """Return {role: fingerprint} for an imported corpus. If it must be divided, use documents if there are enough."""
+    """Return {role: fingerprint} for an imported corpus, or for its parts if it must be divided; {} for a source.
+
+    A corpus is divided by documents if it has at least `_DOCUMENTS` and no part is empty; otherwise by sentences.
+    """
     if role == SOURCE:
         return {}
     if role != DIVIDE:

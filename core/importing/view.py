@@ -47,7 +47,7 @@ T = TypeVar("T")
 warm_preview = (
     previews.ready
 )  # starts the process that reads files, so that the next `preview` is fast; returns at once
-CUT_ANYWAY = frozenset(format for format, _ in DOCUMENTS.values()) - {"xlsx"}  # formats always split into sentences
+CUT_ANYWAY = frozenset(format for format, _ in DOCUMENTS.values()) - {"xlsx"}  # formats whose text is always split
 SELECTED = "N_S/N_D"
 _AGAINST = {"N_T/N_D": ("task", "domain"), "N_L/N_T": ("train", "task"), "N_L/N_D": ("train", "domain")}
 
@@ -142,7 +142,7 @@ def import_listing(text: str) -> tuple[str, dict[str, Path]]:
 
 
 def _exporting(function: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:
-    """Decorate a function that exports a corpus, its first argument: write one line in the audit log per call."""
+    """Decorate a function whose first argument is the corpus to export. Each call writes a line in the audit log."""
 
     @wraps(function)
     def written_down(reference: str, /, *args: P.args, **kwargs: P.kwargs) -> T:

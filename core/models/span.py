@@ -40,7 +40,7 @@ def places(n: int) -> Iterator[Place]:
 
 @lru_cache(maxsize=256)
 def numbers(n: int) -> Mapping[Place, int]:
-    """Return the number of every span in a sentence of `n` words, in the order of `places`."""
+    """Return {span: its number, from 0} for a sentence of `n` words, in the order of `places`."""
     return {place: number for number, place in enumerate(places(n))}
 
 
@@ -91,7 +91,7 @@ class SpanLayer(nn.Module):
 
 
 class SpanTagger(PieceTagger):
-    """An encoder under a `SpanLayer`. Its chain only holds the temperature.
+    """A `SpanLayer` on an encoder. The chain of the base class only stores the temperature.
 
     beta, gamma: weights of the two terms of `Contrast` in training, if sentences are `Paired`.
     """

@@ -123,7 +123,7 @@ def _sums(table: FloatArray, ids: IntArray, starts: IntArray) -> FloatArray:
 
 
 def _alone(encoder: Encoder, pieces: IntArray, report: Reporter) -> FloatArray:
-    """Return the encoder's vector of each piece as a text of its own, `(p, d)` float32, not scaled to length 1."""
+    """Return the raw vector of each piece, encoded as a separate text, `(p, d)` float32."""
     (ids,), (special,) = encoder.cut(["a"])[:2]
     at = special.index(0)  # the special pieces around a text differ between encoders, so take those around this one
     rows = [[*ids[:at], piece, *ids[at + special.count(0) :]] for piece in pieces.tolist()]

@@ -2,7 +2,8 @@
 
 Offline settings of libraries are requests, which a new version or another option may ignore. Python reports each call
 of its socket module to audit hooks before the call is made, in all threads and for all libraries. A hook that raises
-prevents the call. Code in other languages is not seen, but none of it fetches a model from a local folder.
+prevents the call. Calls of code in other languages are not reported, but no such code opens a connection when a model
+is loaded from a local folder.
 """
 
 import socket

@@ -32,7 +32,9 @@ _RATIO, _SMALL = 100, 1 << 30  # reject a project that unpacks to over 100 times
 _SMALL_JSON = 1 << 20  # bytes; a larger JSON file must also respect the ratio, because pages read it as a whole
 _CHUNK = 1 << 20
 _CHECK_SECONDS = 900
-_process = Isolated(__name__, "a project's file that does so was damaged or forged", _CHECK_SECONDS, spare=False)
+_process = Isolated(
+    __name__, "export the project again, because its file may be damaged or forged", _CHECK_SECONDS, spare=False
+)
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 

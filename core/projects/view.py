@@ -137,7 +137,7 @@ def option() -> list[str]:
 
 
 def typed(*words: str) -> str:
-    """Return a command line for this project."""
+    """Return a command line for this project. words: the command and its options."""
     return shlex.join(["python", "-m", "core", *option(), *words])
 
 

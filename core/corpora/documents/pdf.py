@@ -20,7 +20,7 @@ from core.errors import ReadError
 UNMAPPED = "\ufffd"
 _LIGATURES = ("fi", "fl", "ff", "ffi", "ffl", "ft", "fft", "fj", "tt", "ti", "tti", "tf", "ct", "st", "sp", "Th", "Qu")
 _MOST = 2  # maximum number of different unmapped letters in a word; a word with more is not restored
-_ENOUGH = 2  # number of words in which a private-use character must be the same ligature to be restored in all words
+_ENOUGH = 2  # a private-use character is restored everywhere if it is the same ligature in at least this many words
 _HOLE = "\ufffd\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 _HOLES = re.compile(f"[{_HOLE}]")
 _RUN = re.compile(rf"[\w{_HOLE}]+")

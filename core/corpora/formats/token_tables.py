@@ -1,4 +1,4 @@
-"""Read tables of labelled tokens. A row has lists of tokens and tags (Hugging Face), such lists as text, or one token.
+"""Read tables of labelled tokens. A row has lists of tokens and tags (Hugging Face), these lists as text, or one token.
 
 Data sets store parts of speech, chunks and entities as lists of equal length, and any of these may be named `tags`.
 `listed_tags` and `cells_of` recognise the column of entity tags from the first rows, by the spelling of its values
