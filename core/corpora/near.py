@@ -1,11 +1,11 @@
 """Find pairs of rows whose sets of word 5-grams have a Jaccard similarity of at least `threshold`.
 
 All pairs are found, except in large buckets. Prefix filtering (Chaudhuri 2006; Bayardo 2007) sorts every set in one
-common order, rarest members first. Two sets of n and m members with a Jaccard >= t share a member that is among the
-first n - ceil(t n) + 1 members of one set and the first m - ceil(t m) + 1 of the other. Few candidates remain, because
-the first 5-grams of most sentences occur in no other sentence. Each candidate is checked by its true Jaccard. MinHash
-bands would miss pairs: at J = .8, 14 bands of 8 hashes find 92% of the pairs and compute 112 hashes per 5-gram
-(SOURCES.md, Near duplicates).
+common order, rarest members first. Let two sets have n and m members and a Jaccard >= t. They share a member that is
+among the first n - ceil(t n) + 1 members of one set and the first m - ceil(t m) + 1 of the other. Few candidates
+remain, because the first 5-grams of most sentences occur in no other sentence. Each candidate is checked by its true
+Jaccard. MinHash bands would miss pairs: at J = .8, 14 bands of 8 hashes find 92% of them and compute 112 hashes per
+5-gram (SOURCES.md, Near duplicates).
 
 The exception: buckets of more than `BUCKET` rows (for example a thousand variants of a template) are divided into new
 buckets by two MinHashes, six times. In a bucket that is still large, each row is compared only with the first row and

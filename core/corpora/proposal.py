@@ -354,9 +354,9 @@ def _families(groups: Sequence[Group]) -> list[list[Group]]:
 def _ranked(families: Sequence[Sequence[Group]], largest: Group | None) -> list[Sequence[Group]]:
     """Sort the families so that the one that fits the task best comes first.
 
-    Families with more of the names train, dev and test come first; of these, the larger ones. Then compare the families
-    with as many names as the first one: the one most similar to the largest text moves to the front, if it is at least
-    twice as similar as the first.
+    Families with more of the names train, dev and test come first; of these, the larger ones. Then one family may move
+    to the front: the one most similar to the largest text, among those with as many names as the first family. It must
+    be at least twice as similar as the first.
     """
 
     def near(family: Sequence[Group]) -> float:

@@ -206,10 +206,10 @@ class Tagger(nn.Module):
         return result
 
     def doubts(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> FloatArray:
-        """Return how unsure the tagger is of each sentence `(n,)`, 0 to 1: 1 minus p(best tags), per token.
+        """Return how unsure the tagger is of each sentence, `(n,)`, 0 to 1; 0 for a sentence without words.
 
-        The probability is that of the whole tag sequence under the chain at its temperature; its n-th root for n tokens
-        does not depend on the length. 0 for a sentence without words.
+        It is 1 - p. p is the n-th root of the probability of the best tag sequence for n tokens, under the chain at its
+        temperature. The root makes sentences of different lengths comparable.
         """
 
         def along(emissions: Tensor, mask: Tensor, _: Sequence[int]) -> Tensor:

@@ -296,7 +296,7 @@ def looks_like_columns(head: str, *, table: bool = False) -> bool:
     """Return True if the lines are columns of single words whose tag column is unknown.
 
     Nearly all lines must have the same number of columns, separated by tabs. Blanks may separate them if there are
-    empty lines between sentences, and if the last column has few different values, unlike prose and lists of names.
+    empty lines between sentences. The last column must then have few different values, unlike prose and lists of names.
     table: True if the file may be a table; the result is then False if there are no empty lines.
     """
     lines = [line.rstrip("\r") for line in head.split("\n")[:-1]]

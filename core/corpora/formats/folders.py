@@ -57,8 +57,8 @@ def listed(path: Path, options: ReadOptions) -> Listing:
     """List the files in `path` and `options.others` (files, folders and zip archives), sorted by name.
 
     Hidden files, and links that lead out of the folder, are skipped.
-    Errors: PathError; ReadError if there is nothing to read, or if a folder has several of the sets train, dev and test
-    and `options.part` does not choose one.
+    Errors: PathError; ReadError if there is nothing to read, or if a folder has several sets (train, dev, test) and
+    `options.part` names none of them.
     """
     roots = [path, *map(Path, options.others)]
     names, taken, left_out = dict[Path, str](), set[str](), dict[str, str]()

@@ -40,8 +40,8 @@ def table(
 ) -> Iterator[Record]:
     """Yield the rows of a CSV or TSV file. A quoted cell may have line breaks. If a quote has no end, reject its row.
 
-    The first row names the columns. If it has a cell of five words or more, or a tag (O, B-PER), the row is data, and
-    the columns are named 1, 2, ...
+    The first row names the columns, unless it has a cell of five words or more, or a tag (O, B-PER). Such a row is
+    data, and the columns are named 1, 2, ...
     separator: None to guess it. gaps: True to yield an empty row for an empty line, for tables with one token per row.
     """
     rows = cells_of_rows(path, encoding, ledger, separator, gaps=gaps)
