@@ -37,7 +37,8 @@ _SPLITS = 6  # at J = .8, one pair in 460 is separated in all six: (1 - .8**2)**
 class Bucketed:
     """Rows in buckets.
 
-    packed: entries `hash << row_bits | place`. rows, sets: row number and 5-grams at each place.
+    packed: entries `hash << row_bits | place`, ascending; entries with one hash are a bucket. rows: row number at each
+    place. sets: hashes of 5-grams at each place.
     """
 
     packed: UIntArray

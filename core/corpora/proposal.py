@@ -187,7 +187,7 @@ def _row_name(looks: Sequence[Look]) -> str:
 class Proposal:
     """The proposed roles of all files.
 
-    ask: files of which the user must choose those that are similar to the task; () if there is nothing to ask. held:
+    ask: files among which the user must choose those similar to the task; () if there is nothing to ask. held:
     roles that corpora of the project already have.
     """
 

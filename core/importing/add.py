@@ -116,7 +116,7 @@ def run(config: AddConfig, job: Job) -> AddResult | Result:
     stores no rows.
     """
     before = job.context.run.chunks / BEFORE
-    result: AddResult | Result | None = read_object(before)  # stored if this run was killed after the import
+    result: AddResult | Result | None = read_object(before)  # exists if an earlier attempt was killed after the import
     if result is None:
         result = _imported(config, job)
         write_atomic(before, json.dumps(asdict(result), ensure_ascii=False).encode())

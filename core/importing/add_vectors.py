@@ -141,7 +141,7 @@ def _text(file: str, number: int, word: bytes) -> str:
 
 
 class AddVectorsConfig(Config):
-    """Options: the file to read, and the name of its vectors."""
+    """Options of an import of word vectors: the file to read, and a name for the vectors."""
 
     path: str = option(..., "A text file of word vectors (word2vec, GloVe, fastText's .vec), also packed as .gz.")
     name: str = option("", "Name for --imported-vectors; the file's name if left out.", max_length=LONGEST_NAME)

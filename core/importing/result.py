@@ -80,7 +80,7 @@ class AddResult:
 
     @property
     def of_labels(self) -> Sequence[str]:
-        """Describe problems of the labels that the user should know before training on them."""
+        """Sentences on problems of the labels that the user should know before training on them."""
         contradictory = Contradictions(texts=self.contradictory_texts, sentences=self.contradictory_sentences)
         agreement = self.agreement
         taken = f" If they differ, the labels of {agreement.taken} were kept." if agreement and agreement.taken else ""

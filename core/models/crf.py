@@ -185,8 +185,8 @@ def _greedy(emissions: Tensor, mask: Tensor, scores: Scores) -> Tensor:
 def _memm_emissions(emissions: Tensor, mask: Tensor, follow: Tensor) -> Tensor:
     """Return emissions under which a CRF gives every sequence the probability that a `memm` gives it.
 
-    A `memm` normalises each word's scores given the previous tag. This subtracts that normaliser from the emission of
-    the previous tag instead. The CRF's own total is then the normaliser of the first word.
+    A `memm` normalises each word's scores given the previous tag. This function subtracts the normaliser from the
+    emission of the previous tag instead. The CRF's own total is then the normaliser of the first word.
     """
     paid = emissions.clone()
     for i in range(1, emissions.shape[1]):

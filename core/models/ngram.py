@@ -156,7 +156,7 @@ class KneserNey:
         words = np.append(words, BOS)  # a place after the last word, where no n-gram is ever found
         log10 = self.tables[0].log_probs[words].astype(np.float64)
         ends = np.argsort(words[:-1])  # places at which the contexts of the order end
-        rows: IntArray = words[ends].astype(np.int64)  # and their rows in the table
+        rows: IntArray = words[ends].astype(np.int64)  # rows of these contexts in the table of the order
         seen = np.ones(len(words), np.bool_)  # True if an n-gram of the order below ends here
         for lower, upper in pairwise(self.tables):
             places = ends + 1

@@ -33,10 +33,10 @@ from core.reporter import Reporter
 
 BLOCK = 1 << 20
 MB = 1_000_000
-_PIP_MEMORY = 2_000 * MB  # bytes of address space; pip needs a quarter of that
+_PIP_MEMORY = 2_000 * MB  # limit of the address space of pip, in bytes; pip needs a quarter of it
 # Disk space needed, in multiples of the encoder's size: for the parts and the zip, then for the zip and its files.
 _HELD = 2.25
-_PATIENCE = 0.2  # seconds between two checks if the run was cancelled
+_PATIENCE = 0.2  # seconds between two checks for a cancellation
 _PIP = (sys.executable, "-m", "pip")
 _BROKEN = (BadZipFile, BrokenStream, EOFError, KeyError, NotImplementedError, RuntimeError, ValueError)
 

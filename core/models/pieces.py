@@ -21,7 +21,7 @@ from core.text.sentence import InContext, Sentence
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-LONGEST = 8192  # most pieces of a text that are read; no sentence is longer
+LONGEST = 8192  # maximum number of pieces that are read of a text; no sentence is longer
 CONTEXT = 4  # a tagger's windows share a quarter of their pieces
 
 Ids = tuple[int, ...]

@@ -317,7 +317,7 @@ class Critic(nn.Module):
 
 
 def half_squared_distance(own: Tensor, other: Tensor) -> Tensor:
-    """Return half the squared distance, mean over pairs."""
+    """Return half the squared distance of two representations, averaged over the pairs."""
     return ((own - other) ** 2).sum(-1).mean() / 2
 
 

@@ -21,7 +21,7 @@ from core.text.words import Tokens, is_alphanumeric, tokenize
 
 UNKNOWN = 0  # index of an unknown word and of padding; the output at padding is never used
 OVER, ODD = 0, 1  # letter indices: beyond the word's end; an unknown letter
-LONGEST = 40  # most letters read per word; longer words are web addresses or tables
+LONGEST = 40  # maximum number of letters read per word; longer words are web addresses or tables
 FORGOTTEN = 0.5  # probability that training reads a rare word as unknown, to learn a vector for unknown words
 
 

@@ -216,9 +216,10 @@ def _features(counts: Mapping[str, int], type: str) -> Style | None:
 
 
 def _lettered(rest: Mapping[str, int], kind: Literal["letters", "suffix"], outside: str) -> Style | None:
-    """Return a spelling with position letters, or None. Nearly all tags must have the same separator.
+    """Return a spelling with position letters, or None.
 
-    At least one tag must begin an entity, except in the usual spelling (`B-PER`), for which half of the tags is enough.
+    Nearly all tags must have the same separator, and one of them must begin an entity. In the usual spelling (`B-PER`),
+    half of the tags is enough, and none of them has to begin an entity.
     """
     separators: Counter[str] = Counter()
     for tag, n in rest.items():

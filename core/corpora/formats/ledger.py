@@ -60,11 +60,11 @@ MAX_RAW = 10_000  # maximum number of characters of a rejected row in the reject
 class ReadOptions:
     """Options for reading a file or folder.
 
-    text_column: column of the text; None to guess it. doc_column: column with the document of a row; None for a column
-    with a usual name. group_column: column with the group of a document. tag_column: column of the entity tags, by its
-    number from 1 or by its name. scheme: "auto" or one of `schemes.SCHEMES`. encoding: "utf-8" also reads UTF-8 and
-    UTF-16 with a byte order mark. entity_type: type for tags without a type (`B`, `I`) and for listed names without a
-    type; "" calls such tags `ENTITY`.
+    format: "auto" to recognise it. text_column: column of the text; None to guess it. doc_column: column that names the
+    document of a row; None for a column with a usual name. group_column: column with the group of a document.
+    tag_column: column of the entity tags, by its number from 1 or by its name. scheme: "auto" or one of
+    `schemes.SCHEMES`. encoding: "utf-8" also reads UTF-8 and UTF-16 with a byte order mark. entity_type: type for tags
+    without a type (`B`, `I`) and for listed names without a type; "" calls such tags `ENTITY`.
     unit: rows of a .txt are lines, or paragraphs that end with an empty line. split: True to split every row (a
     document) into sentences. tokens: rule by which text without tokens is tokenised.
     repair: True to repair tags that are out of order, False to reject their sentences. keep_lost: True to keep labelled
@@ -221,7 +221,7 @@ class Ledger:
         self.report.notes += [text for text in texts if text not in self.report.notes]
 
     def partial(self, line: int | None) -> None:
-        """Count a text that has only binary answers. Each of these is about a single span."""
+        """Count a text that has only binary answers. A binary answer accepts or rejects a single span."""
         self.report.partial += 1
         if self.options.keep_lost:
             reason = "binary answers about one text were joined; spans without an answer are treated as O"

@@ -39,7 +39,7 @@ def read_lines(path: Path, ledger: Ledger) -> Iterator[Sentence]:
 def _counted_lines(path: Path, ledger: Ledger) -> Iterator[Sentence]:
     """Yield the sentences of a text file whose rows are lines. One process per core reads the lines."""
     work = partial(_count, ledger.options, ledger.file, ledger.doc)
-    # `check` is called for each block of the file that the batches are read from.
+    # A silent reporter is enough, because `ledger.tick` calls `check` for each block of the file.
     with closing(in_processes(work, _batches(_lines(path, ledger)), Silent(), pays=True)) as parts:
         for sentences, account in parts:
             account.repeat(ledger)
@@ -155,7 +155,7 @@ def sentences_of(file: Path, kind: FileKind, scheme: Scheme, ledger: Ledger) -> 
 
 
 def _in_file(sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences with file and page of the ledger, unless they have a file. Used in folders with documents."""
+    """Yield each sentence with the ledger's file and page, unless it has a file. Used for folders with documents."""
     for sentence in sentences:
         yield sentence if sentence.file else replace(sentence, file=ledger.file, page=ledger.page)
 

@@ -230,7 +230,7 @@ def _spans(text: str) -> dict[str, object]:
 
 
 def json_lines(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
-    """Yield one object per line."""
+    """Yield (line number, object) for each line. A line that is not a JSON object is rejected."""
     with open_stream(path, encoding, ledger.tick) as stream:
         for line, raw, fits in lines(stream, MAX_RECORD):
             if not fits:
