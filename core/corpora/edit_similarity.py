@@ -4,9 +4,9 @@ The default of .9 allows a Levenshtein distance of at most a tenth of the longer
 very many texts share a segment (see below). Short texts are compared letter by letter, longer texts word by word;
 "letter" below means either.
 
-PassJoin (Li et al. 2011): cut the shorter text into d + 1 segments. After d edits at least one segment is unchanged; it
-occurs in the other text, shifted by a few positions. Texts that share a segment are compared, many pairs at a time:
-first by their letter counts, then by their distance.
+PassJoin (Li et al. 2011), for texts that differ by at most d edits: cut the shorter text into d + 1 segments. At least
+one of them is unchanged; it occurs in the other text, shifted by a few positions. Texts that share a segment are
+compared, many pairs at a time: first by their letter counts, then by their distance.
 
 One approximation: if more than `_MEET` texts share a segment, each text is compared only with its neighbours in
 alphabetical order, spelt forwards and spelt backwards. A thousand variants of one short text then form ten clusters

@@ -77,7 +77,7 @@ class Ahead:
     """
 
     def __init__(self, documents: Sequence[Path], options: ReadOptions, check: Callable[[], object]) -> None:
-        """check: called each second, may raise to stop."""
+        """documents: in the order of the import. check: called every second; it may raise an error to stop the readers."""
         self._documents, self._options, self._check = documents, options, check
         self._places = {path: i for i, path in enumerate(documents)}
         self._closed, self._coming = threading.Event(), dict[Path, Future[Any]]()
@@ -112,7 +112,7 @@ class Ahead:
 def extracted(path: Path, check: Callable[[], object] = lambda: None) -> Extract:
     """Return the paragraphs of a document, or of a text file, with their pages.
 
-    check: called each second, may raise to stop. Errors: ReadError, ResourceError.
+    check: called every second; it may raise an error to stop the reader. Errors: ReadError, ResourceError.
     """
     format = document_format(path) if is_document(path) else "txt"
     if format == "xlsx":
