@@ -77,7 +77,7 @@ class Ahead:
     """
 
     def __init__(self, documents: Sequence[Path], options: ReadOptions, check: Callable[[], object]) -> None:
-        """documents: in the order of the import. check: called every second; it may raise an error to stop the readers."""
+        """documents: in the order of the import. check: called every second; may raise an error to stop the readers."""
         self._documents, self._options, self._check = documents, options, check
         self._places = {path: i for i, path in enumerate(documents)}
         self._closed, self._coming = threading.Event(), dict[Path, Future[Any]]()
