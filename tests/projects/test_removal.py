@@ -162,7 +162,8 @@ def every_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
         did(kind, **options)
     imported = [str(run.result()["corpus"]) for run in runs.listed("add")]
     assert len(imported) == 3, "the file, and two parts of the folder"
-    yield [*made.values(), again, *imported]
+    hideable = [corpora.find(f"hideable {role}").fingerprint for role in ("task", "domain")]
+    yield [*made.values(), again, *imported, *hideable]
     os.umask(mask)
 
 
