@@ -12,7 +12,8 @@ WordsOf = Callable[[Sentence], Sequence[str]]
 def words_of(corpora: Sequence[Corpus]) -> list[WordsOf]:
     """Return one function per corpus that splits a sentence into words.
 
-    The function is `own` if our rule tokenised this corpus, or if it tokenised none of them; else `retokenized`.
+    A corpus that our rule (`tokenize`) already tokenised gets `own`. If our rule tokenised none of the corpora, all of
+    them get `own`. Otherwise the function is `retokenized`.
     """
     by_rule = [not corpus.labelled and corpus.tokens == "words" for corpus in corpora]
     # Text that our rule tokenised needs no second pass.
@@ -20,7 +21,7 @@ def words_of(corpora: Sequence[Corpus]) -> list[WordsOf]:
 
 
 def own(sentence: Sentence) -> Sequence[str]:
-    """Return a sentence's tokens; its letters in scripts without spaces, because annotators split words differently."""
+    """Return a sentence's tokens. Scripts without spaces are tokenised by our rule, because annotators differ there."""
     return retokenized(sentence) if unspaced(sentence.text) else sentence.tokens
 
 

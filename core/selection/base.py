@@ -20,7 +20,8 @@ from core.selection.evidence import Arrays, Evidence, Parts, Spans
 from core.text.sentence import Sentence
 
 Reads = Literal["ids", "text", "vectors", "both", "spans"]
-# B1, a language model of T_C; B2, a tagger (SOURCES.md, B1 and B2); the same encoder, trained on a sample of D_C.
+# mlm: B1, a language model of T_C. ner: B2, a tagger (SOURCES.md, B1 and B2). prior: the encoder of B1, but trained on
+# a sample of D_C.
 Model = Literal["mlm", "ner", "prior"]
 
 
@@ -52,7 +53,7 @@ class Source:
     vectors, norms: `(n, d)` and `(n,)`; a raw embedding is `vectors[i] * norms[i]`. Both are None if the strategy does
     not use vectors. keep: mask `(n,)` of the rows to learn from, without test leaks. spans: the corpus's entities, per
     tagger. model: folder of the language model that was trained on the corpus, if the strategy needs one. ranks: as in
-    `Batch`, of all rows.
+    `Batch`, for all rows.
     """
 
     corpus: Corpus
@@ -108,11 +109,12 @@ class Strategy(ABC):
     """A method that scores the sentences of D_C and explains a score. Its file in `strategies/` holds all its code.
 
     name: key of the strategy. unit: unit of the scores. prefer: the better end of the scores.
-    in_short: the preferred sentences, in a few words.
-    topical: True if the score depends on the sentence's topic. False for controls and for lengths.
+    in_short: description of the preferred sentences in a few words.
+    topical: True if the score depends on the words of the sentence. False for random controls.
     needs: roles besides T_C and D_C.
     reads: data that `score` uses: ids only, sentences, embeddings, both, or sentences with predicted entities.
-    models: models to train before scoring. If the strategy also uses embeddings, these models compute them, joined.
+    models: models to train before scoring. If the strategy also uses embeddings, each model computes one, and these are
+    concatenated.
     summary, trust: sentences for the page: what the strategy does, and when to trust it.
     Options: class of the strategy's options. options: their values.
     """
@@ -144,7 +146,7 @@ class Strategy(ABC):
 
     @classmethod
     def sized(cls, options: Any, n: int) -> Any:
-        """Return the options with values that depend on `n`, the number of sentences that `select` takes at first."""
+        """Return the options with defaults that depend on `n`, the number of sentences that the budget takes."""
         return options
 
     @abstractmethod
@@ -155,17 +157,17 @@ class Strategy(ABC):
     def score(self, batch: Batch) -> FloatArray:
         """Return scores `(len(batch),)`; NaN if a score could not be computed.
 
-        Each depends only on its own sentence and its ranks, so that chunks do not change it.
+        A score depends only on its sentence and its ranks, so dividing D_C into chunks does not change it.
         """
 
     def learns_from(self, ids: IntArray) -> IntArray:
-        """Return the rows of D_C whose vectors `prepare` reads, ascending. ids: those of D_C, `(n,)`."""
+        """Return the rows of D_C whose vectors `prepare` reads, ascending. ids: the ids of D_C's sentences, `(n,)`."""
         return np.empty(0, dtype=np.int64)
 
     def without_vectors(self, ids: IntArray, texts: Sequence[str]) -> FloatArray | None:
         """Return the part of the scores that needs no vectors, `(n,)`; None if there is none. Called after `prepare`.
 
-        ids, texts: of the sentences, `(n,)`.
+        ids, texts: id and text of each sentence, `(n,)`.
         """
         return None
 
@@ -189,5 +191,5 @@ class AdaptedOptions(Config):
         "quick", "Training of the strategy's models. quick: few epochs. paper: as in Mahapatra et al. 2022."
     )
     accumulation: int = option(
-        1, "Micro-batches per training batch of these models: more need less memory.", ge=1, le=4096
+        1, "Micro-batches per training batch of these models. More of them need less memory.", ge=1, le=4096
     )

@@ -222,7 +222,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Edits:
-    """Net effect of all hand edits. added, removed: disjoint rows, ascending. history: not undone, oldest first."""
+    """Net effect of all hand edits. added, removed: disjoint rows, ascending. history: edits in force, oldest first."""
 
     added: IntArray
     removed: IntArray

@@ -36,7 +36,7 @@ def of(finished: Sequence[Run]) -> list[Choice]:
 
 
 def current() -> Choice | None:
-    """Return the first selection of `in_use`, or None."""
+    """Return the current selection: the first of `in_use`; None if there is none."""
     return next(iter(in_use()), None)
 
 

@@ -94,7 +94,7 @@ def select(output: str | None, format: Format | None, run_anyway: bool, as_json:
 def map_selection(output: str | None, as_json: bool, **values: object) -> None:
     """Lay out the task corpus (T_C) and the selected and filtered sentences of a `select` run as a map.
 
-    The page Explore, Embedding Atlas and notebooks can open the map.
+    The Explore page, Embedding Atlas and notebooks can open the map.
     """
     options = given(values, KINDS["map"].config)
     KINDS["map"].config.parse(options)  # refuses a missing selection
@@ -213,7 +213,11 @@ def choice_rename(choice: str, name: str, as_json: bool) -> None:
 @click.argument("choice")
 @click.argument("other")
 @click.option(
-    "--most", type=click.IntRange(min=0), default=10, show_default=True, help="Sentences to show that only one has."
+    "--most",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="Number of sentences to show per selection that the other one lacks.",
 )
 @json_option
 def choice_compare(choice: str, other: str, most: int, as_json: bool) -> None:
@@ -231,7 +235,7 @@ def choice_compare(choice: str, other: str, most: int, as_json: bool) -> None:
 @json_option
 def choice_remove(choice: str, as_json: bool) -> None:
     """Delete a saved selection. `pretrain` runs keep the sentences that they trained on."""
-    choice_id = choice if "." in choice else _find(choice).id  # an unreadable selection has only its id
+    choice_id = choice if "." in choice else _find(choice).id  # an unreadable selection can only be found by its id
     choices.remove(choice_id)
     report({"removed": choice_id}, as_json, "")
 

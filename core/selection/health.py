@@ -98,8 +98,8 @@ def vendi(vectors: FloatArray) -> float:
 def coverage(task: FloatArray, domain: Rows, selected: BoolArray) -> float | None:
     """Return the share of T_C's sentences whose nearest selected sentence is at least as close as any filtered one.
 
-    task, domain: unit rows (t, d) and (n, d). selected: mask (n,). None if either side is empty. Takes a few seconds
-    for a million rows and `COVERED` sentences.
+    task, domain: unit rows (t, d) and (n, d). selected: mask (n,). None if all or no sentences are selected, or if T_C
+    is empty. Takes a few seconds for a million rows and `COVERED` sentences.
     """
     if selected.all() or not selected.any() or not len(task):
         return None
@@ -132,7 +132,8 @@ def warnings(health: Health) -> Iterator[str]:
         median_other = median.get(other)
         if median_other and abs(selected / median_other - 1) > TOLERANCE:
             sort = "long" if selected > median_other else "short"
-            # Only D_C shows a preference: a selection can be longer than T_C and still prefer D_C's short sentences.
+            # Only the comparison with D_C shows a preference: S_C can have longer sentences than T_C although the strategy
+            # prefers the short ones of D_C.
             how = f"the selection prefers {sort} ones" if other == "D_C" else f"the selection's are {sort}er"
             yield (
                 f"Sentences of the selection have a median of {selected:.0f} tokens, those of the {plainly(other)} "
@@ -157,7 +158,7 @@ def warnings(health: Health) -> Iterator[str]:
     if others and health.type_token["S_C"] < POOR * min(others.values()):
         yield (
             f"Compared with the {' and the '.join(map(plainly, others))}, the selection uses far fewer different words "
-            "in as many words: it may be boilerplate."
+            "in text of the same length: it may be boilerplate."
         )
 
 

@@ -1,4 +1,4 @@
-"""Explain sentences of a selection, show examples, measure health, compare two, and read one without its corpora."""
+"""Explain and compare selections, show examples, measure health, and read selections whose corpora were removed."""
 
 from collections.abc import Sequence
 from contextlib import suppress

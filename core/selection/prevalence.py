@@ -36,8 +36,8 @@ class PrevalenceResult:
     """Result of a `prevalence` run.
 
     low, high: range of the number of D_C's sentences that resemble T_C. about: the point estimate.
-    task, domain: distinct sentences of T_C and D_C that could be scored. quantiles: the count at each quantile of T_C's
-    scores.
+    task, domain: number of distinct sentences of T_C and of D_C that could be scored. quantiles: the estimate at each
+    quantile of T_C's scores.
     """
 
     low: int

@@ -73,9 +73,9 @@ class ScoreResult:
     """Result of a `score` or a `cascade` run.
 
     unit, prefer: unit of the scores and their better end. scored: number of D_C's sentences. made_by: ids of the runs
-    behind the scores, by kind of run (for embeddings kind and role): those that trained models, what these models
-    computed, and the scores of strategies whose ranks were used.
-    cascade: of a `cascade` run.
+    behind the scores, by kind of run; for embeddings the key is `embed <role>`. These runs trained the strategy's
+    models, embedded or tagged sentences with them, or scored by the strategies whose ranks were used.
+    cascade: account of the cascade if this is the result of a `cascade` run.
     """
 
     strategy: str
@@ -90,8 +90,8 @@ class ScoreResult:
 class SelectResult:
     """Result of a `select` run.
 
-    selected, of: sentences of S_C and of D_C. tokens: tokens of S_C. dropped: {flag: number of sentences that it
-    withheld}. corpus: fingerprint of S_C. score_run, audit_run: ids of the runs behind it.
+    selected, of: number of sentences of S_C and of D_C. tokens: number of tokens of S_C. dropped: {flag: number of
+    sentences that it withheld}. corpus: fingerprint of S_C. score_run, audit_run: ids of the runs behind it.
     """
 
     strategy: str
@@ -206,7 +206,8 @@ class Scored:
     def choose(self, budget: Budget, drop: Sequence[str]) -> Selection:
         """Select within a budget, see `selection.choose`. Takes milliseconds for a million rows.
 
-        Errors: also ConfigError for a budget or flags that the scores of a cascade do not serve.
+        Errors: those of `selection.choose`; also ConfigError if a cascade did not score sentences that the budget or the
+        flags need.
         """
         chosen = choose(self.scores, budget, lengths=self.lengths, mask=self.audit.mask, drop=drop, order=self.order)
         return self._of_cascade(chosen, self.cascade, drop) if self.cascade else chosen
@@ -221,8 +222,8 @@ class Scored:
             )
         if len(chosen.rows) > cascade.within:
             raise ConfigError(
-                f"budget: {chosen.budget} selects {count(len(chosen.rows), 'sentence')}, but a cascade scored only as "
-                f"many as the best {cascade.within:,} need; give a smaller budget, {way_out}."
+                f"budget: {chosen.budget} selects {count(len(chosen.rows), 'sentence')}, but a cascade scored only "
+                f"enough for the best {cascade.within:,}; give a smaller budget, {way_out}."
             )
         empty = cascade.embedded - len(self.order)
         dropped = {reason: n for reason, n in chosen.dropped.items() if reason != "not_scored"}
@@ -283,7 +284,7 @@ class Scored:
             title=f"Selection from {self.domain.name}",
             about={
                 "strategy": self.scores.name,
-                "unit": f"{self.scores.unit}, {self.scores.prefer} is wanted",
+                "unit": f"{self.scores.unit}, {self.scores.prefer}er is better",
                 "budget": str(chosen.budget),
                 "selected": f"{len(chosen.rows):,} of {count(len(self.domain), 'sentence')}",
                 "withheld": ", ".join(f"{n:,} {reason}" for reason, n in chosen.dropped.items()) or "none",

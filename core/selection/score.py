@@ -38,7 +38,7 @@ from core.training.on_device import on_device, worker_device
 from core.training.saved_models import folder
 
 CHUNK = 4 * BLOCK  # rows per chunk
-SLOW_CHUNK = BLOCK // 8  # rows, if a model reads every sentence: a killed run repeats at most one chunk
+SLOW_CHUNK = BLOCK // 8  # rows per chunk if a model reads every sentence. A killed run repeats at most one chunk.
 
 
 class ScoreConfig(EncoderOptions):
@@ -216,8 +216,8 @@ def ranked(config: ScoreConfig, others: Sequence[str], job: Job) -> tuple[FloatA
     """Score D_C by other strategies. Return the ranks, shape (n, k), and the run ids."""
     runs = []
     for other in others:
-        # As in a selection by this strategy, so that both share one run. Without a tagger, dev has no use; `settled`
-        # fills in the weights if the strategy uses the encoder.
+        # The options equal those of a selection by this strategy, so that both share one run. dev is left out if the
+        # strategy trains no tagger. `settled` fills in the weights if the strategy uses the encoder.
         dev = config.dev if "ner" in STRATEGIES[other].models else ""
         own: dict[str, object] = {"strategy": other, "options": {}, "dev": dev, "weights": ""}
         runs.append(job.child("score", **config.model_dump() | own))

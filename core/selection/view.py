@@ -144,8 +144,8 @@ def score_range(choice_id: str) -> tuple[float, float, int]:
 def budget_in(choice_id: str, unit: Unit) -> str:
     """Return the selection's budget in another unit.
 
-    The budget is rounded: fractions to 0.1%, scores to at least four digits. Other than by this rounding, the selected
-    sentences do not change.
+    The budget is rounded: fractions to 0.1%, scores to at least four digits. Apart from this rounding, it selects the
+    same sentences.
     """
     about, keep = scored(choice_id), run_of(choice_id).manifest.config["keep"]
     now = choose(choice_id, kept_budget(choice_id), keep)
@@ -201,7 +201,7 @@ def undo(choice_id: str, seen: float | None = None) -> Edits:
 
 
 def seal(choice_id: str, budget: str | None = None, keep: Sequence[str] | None = None) -> Corpus:
-    """Return S_C with its hand edits as a stored corpus. Its origin names the run, the selection and the edits' number.
+    """Return S_C with its hand edits as a stored corpus. Its origin names run, selection and number of edits.
 
     budget: default is the selection's own. keep: default is that of its run.
     """

@@ -45,10 +45,12 @@ class WhichStrategyConfig(EncoderOptions):
     domain: str = option(..., "Domain corpus (D_C): the sentences to select from.", corpus=True)
     train: str = option("", "Training set (L_C) or a list of names, for strategies that need one.", corpus=True)
     holdout: tuple[str, ...] = option(
-        (), "Held-out labelled sets. Sentences that also occur in them take no part.", corpus=True
+        (), "Held-out labelled sets. Sentences that also occur in them are left out.", corpus=True
     )
     budget: str = option("10%", "Budget at which strategies are compared: 1000 (sentences), 50000tokens, or 20%.")
-    strategies: tuple[str, ...] = option((), "Strategies to compare with the default. Default: all that train nothing.")
+    strategies: tuple[str, ...] = option(
+        (), "Strategies to compare with the default. Default: all that train no model."
+    )
     sample: int = option(
         20_000, "Sample of the domain corpus in which sentences are hidden.", unit="sentences", ge=1000
     )
@@ -84,8 +86,8 @@ class WhichStrategyResult:
     """Result of a `which-strategy` run.
 
     hidden: number of sentences of T_C that were hidden, each in one draw. among: number of D_C's sentences among which
-    they were hidden. budget: as in the options. chance: share of all these sentences that the budget takes, which a
-    random selection would find.
+    they were hidden. budget: as in the options. chance: share of all these sentences that the budget takes; a
+    random selection would find this share of the hidden ones.
     strategies: what each strategy found, by name. best: the strategy to use, which is the default unless another one
     finds more.
     """
@@ -137,9 +139,9 @@ class _Material:
     labelled: Source | None
 
     def order(self, own: IntArray, seed: int) -> IntArray:
-        """Return a random order of the sentences of a draw: `rows`, then the hidden sentences `own`, as 0 to m + k - 1.
+        """Return the sentences of a draw in random order, `(m + k,)`: 0 to m - 1 are `rows`, m to m + k - 1 are `own`.
 
-        The order is random, because strategies break ties by row.
+        own: `(k,)`, indices into `hidden`. The order is random, because strategies break ties by row.
         """
         ids = np.concatenate([self.sample.corpus.ids()[self.rows], self.task.corpus.ids()[self.hidden[own]]])
         return np.argsort(uniform(ids, seed), kind="stable")
@@ -216,12 +218,12 @@ def _sample(domain: Corpus, config: WhichStrategyConfig, job: Job) -> Corpus:
 
 
 def _material(config: WhichStrategyConfig, task: Corpus, sample: Corpus, job: Job) -> _Material:
-    """Return the rows that take part: unflagged ones, without the sample's copies of T_C's sentences."""
+    """Return T_C and the sample with their unflagged rows, without sentences of the sample that also occur in T_C."""
     flags = Flagging().model_dump()
     of_task = read_audit(job.child("audit", corpus=task.fingerprint, held_out=config.holdout, **flags))
     copies = (*config.holdout, task.fingerprint)
     of_sample = read_audit(job.child("audit", corpus=sample.fingerprint, held_out=copies, **flags))
-    # Copies of a hidden sentence would give it away to every strategy, so each sentence of T_C takes part once.
+    # A copy of a hidden sentence would make it easy to find for every strategy, so each sentence of T_C is used once.
     learnt = ~(of_task.has("exact_duplicate") | of_task.has("near_duplicate") | of_task.has("leak"))
     hidden, rows = (np.flatnonzero(audit.mask == 0) for audit in (of_task, of_sample))
     for corpus, left in (task, hidden), (sample, rows):
@@ -246,7 +248,7 @@ def _material(config: WhichStrategyConfig, task: Corpus, sample: Corpus, job: Jo
 def places(n: int, draws: int, seed: int) -> Hidden:
     """Divide `n` sentences into blocks of neighbours, and the blocks among the draws at random.
 
-    Sentences of one document share rare words. If single sentences were hidden, their neighbours would give them away.
+    Sentences of one document share rare words. A single hidden sentence would be easy to find by its neighbours.
     """
     block = np.arange(n) // max(min(_TOGETHER, n // (_BLOCKS * draws)), 1)
     draw = np.random.default_rng(seed).permutation(int(block[-1]) + 1) % draws
@@ -307,7 +309,8 @@ def _selected(
 ) -> BoolArray:
     """Fit a strategy, score D_C, and return a mask of the sentences that the budget selects, `(m,)`.
 
-    known: scores of this draw by strategy; those of the strategy, and of others whose ranks it uses, are added.
+    known: {strategy: scores `(m,)`} of this draw. Newly computed scores are added: those of the strategy, and of others
+    whose ranks it uses.
     """
     domain = sources[Role.DOMAIN]
     if others := strategy.others(strategy.options):

@@ -14,8 +14,8 @@ from core.shown import count
 from core.stats.recall import Mean
 
 LIMIT = (
-    "This counts sentences of the task corpus itself. A strategy that finds more of them need not train a better "
-    "tagger; only an experiment shows that."
+    "This counts sentences of the task corpus itself. Finding more of them does not have to lead to a better tagger; "
+    "only an experiment shows that."
 )
 
 
@@ -58,13 +58,13 @@ def in_words(result: WhichStrategyResult) -> str:
     if usual.low <= result.chance:
         return (
             f"No strategy is shown to find more than chance: {found}, a random selection {result.chance:.0%}. Either "
-            "the task corpus has no subject or wording of its own, or the domain corpus is full of such text."
+            "the task corpus has no distinctive topic or wording, or most of the domain corpus is like it."
         )
     if not rivals:
         return f"{found[:1].upper()}{found[1:]}. No other strategy was compared."
     return (
         f"Keep {DEFAULT_STRATEGY}: {found}, and no strategy is shown to find more. "
-        f"Differences below about {max(rivals):.0f} points would not be seen."
+        f"Differences below about {max(rivals):.0f} points cannot be detected here."
     )
 
 
@@ -74,8 +74,8 @@ def basis(result: WhichStrategyResult) -> str:
     return (
         f"{count(result.hidden, 'sentence')} of the task corpus were hidden in {result.draws} draws among "
         f"{result.among:,} of the domain corpus; strategies learnt from the others and selected "
-        f"{Budget.parse(result.budget).in_words}. Intervals hold with 95% confidence over sentences and draws, those "
-        f"of the {count(n, 'difference')} together."
+        f"{Budget.parse(result.budget).in_words}. Intervals have 95% confidence over sentences and draws; for the "
+        f"{count(n, 'difference')} this holds jointly."
     )
 
 

@@ -203,7 +203,7 @@ def test_the_run_says_what_was_embedded_and_refuses_what_its_scores_do_not_serve
     assert "With 95% confidence, at least 99.0% of the exact selection was embedded." in note
     assert "the exact scores select 299 of them" in note
     assert len(selections.choose(quick.id, "1000").rows) == 1000
-    with pytest.raises(ConfigError, match="a cascade scored only as many as the best 1,500 need; give a smaller"):
+    with pytest.raises(ConfigError, match="a cascade scored only enough for the best 1,500; give a smaller"):
         selections.keep_budget(quick.id, "1501")
     with pytest.raises(ConfigError, match="flagged too_short have no scores"):
         selections.choose(quick.id, "1000", ["too_short"])
