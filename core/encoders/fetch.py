@@ -13,7 +13,7 @@ from core.models.offered import OFFERS
 class FetchConfig(Config):
     """Options: the encoder to fetch."""
 
-    encoder: str = option(..., f"What to fetch: {', '.join(OFFERS)}.")
+    encoder: str = option(..., f"Encoder to fetch: {', '.join(OFFERS)}.")
     allow_download: bool = option(False, "Consent of a user who saw what is fetched, and from where.", hidden=True)
 
     def settled(self) -> Self:
@@ -22,7 +22,7 @@ class FetchConfig(Config):
             raise ConfigError(f"encoder: {self.encoder[:80]!r} is not offered; choose one of {', '.join(OFFERS)}.")
         if not self.allow_download:
             raise ConfigError(
-                f"encoder: {self.encoder} is fetched only with your consent. The page Training shows what is fetched "
+                f"encoder: {self.encoder} is fetched only with your consent. The Training page shows what is fetched "
                 "and from where; agree there."
             )
         return self
@@ -37,7 +37,7 @@ class FetchResult:
 
 
 def run(config: FetchConfig, job: Job) -> FetchResult:
-    """Fetch the encoder for all runs. Complete parts stay in the checkpoints until all are there."""
+    """Fetch the encoder for all runs. Fetched files stay among the run's checkpoints until all are there."""
     folder = offered.fetch(config.encoder, job.context.run.checkpoints / "parts", job.context)
     job.context.note(f"{config.encoder} is here; the sha256 of every file matches the published one.")
     return FetchResult(encoder=config.encoder, folder=str(folder))

@@ -45,7 +45,7 @@ class RankConfig(Config):
     """Options: the encoders and the labelled data."""
 
     train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
-    dev: str = option(..., "Dev set: the score (F1) of a probe on it is reported.", corpus=True)
+    dev: str = option(..., "Dev set, on which the F1 of a linear probe is measured.", corpus=True)
     encoders: tuple[str, ...] = option(
         ("minilm",), "Hugging Face names or folders on this machine, minilm (bundled), or ids of pretrain runs."
     )
@@ -55,7 +55,7 @@ class RankConfig(Config):
     def settled(self) -> Self:
         """Return the options with the encoders' hashes; "" for run ids and for encoders that cannot be read.
 
-        Errors: ModelError if no encoder can be read. The run lists broken ones if others can.
+        Errors: ModelError if no encoder can be read. If some can, the run lists the others as not ranked.
         """
         hashes, broken = list[str](), list[ModelError]()
         for name in self.encoders:
@@ -131,7 +131,11 @@ class NotRanked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankResult:
-    """Result of a `rank` run. train, dev: number of sentences. encoders: best first, by H-score of the layers' mean."""
+    """Result of a `rank` run.
+
+    train, dev: number of sentences. words: number of words of train. encoders: best first, by the H-score of the
+    layers' mean.
+    """
 
     train: int
     dev: int
@@ -142,7 +146,7 @@ class RankResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """Labelled data for all encoders. types: types of train, which a probe can learn. all_types: types of both."""
+    """Labelled data for all encoders. types: types of train, which a probe can learn. all_types: types of train and dev."""
 
     train: list[Sentence]
     dev: list[Sentence]
@@ -156,7 +160,10 @@ class Labelled:
 
 
 def run(config: RankConfig, job: Job) -> RankResult:
-    """Rank the encoders; list the ones that cannot be read."""
+    """Rank the encoders, and list those that cannot be read.
+
+    Errors: CorpusError without an entity in train or a word in dev; ModelError if no encoder could be ranked.
+    """
     job.context.stage("reading the labelled sentences")
     train, dev = (labelled(job.corpus(name)) for name in (config.train, config.dev))
     seen = types_of(train)
@@ -213,7 +220,7 @@ def _rank_one(name: str, sample: Labelled, job: Job) -> EncoderRank:
         if memory_ran_out(error):
             raise
         raise ModelError(
-            f"{name}: the sentences cannot be read with it ({type(error).__name__}); save it again, or leave it out."
+            f"{name}: it cannot read the sentences ({type(error).__name__}); save the encoder again, or leave it out."
         ) from error
 
 

@@ -34,7 +34,7 @@ States = npt.NDArray[np.float16]
 
 
 def word_states(name: str, sentences: Sequence[Sentence], report: Reporter, *, max_length: int = 256) -> States:
-    """Return the state of each word's first piece after each layer, without embeddings, `(layers, words, size)`.
+    """Return each word's first-piece states `(layers, words, size)`: after each layer, without the embedding layer.
 
     Words are in the order of the sentences. A long sentence is read in windows, as by a tagger. Errors: ModelError.
     """
@@ -95,7 +95,7 @@ def h_score(states: FloatArray, labels: IntArray) -> float:
 def _shrinkage(rows: FloatArray, spread: FloatArray) -> float:
     """Return Ledoit and Wolf's shrinkage, 0 to 1, of the covariance `spread` of centred `rows`.
 
-    It is the sampling error of the covariance, as a share of its distance from a sphere.
+    It is the sampling error of the covariance, as a share of its distance from the nearest multiple of the identity.
     """
     n, d = rows.shape
     squares = (spread**2).sum()
@@ -167,7 +167,7 @@ def probed(
 
     The probe is a softmax regression to BIOES tags; only legal tag sequences are decoded. types: types of `train`.
     """
-    # A constant unit has no spread to divide by.
+    # The limit avoids division by zero if a dimension is constant.
     mean, spread = states.mean(0, dtype=np.float64), states.std(0, dtype=np.float64).clip(min=1e-6)
     x, y = (torch.from_numpy(((part - mean) / spread).astype(np.float32)) for part in (states, other))
     weight, bias = _fit(x, torch.from_numpy(tag_codes(train, types)), 4 * len(types) + 1)
@@ -175,7 +175,7 @@ def probed(
 
 
 def _fit(x: Tensor, codes: Tensor, n_tags: int) -> tuple[Tensor, Tensor]:
-    """Return weights `(d, k)` and biases `(k,)`; the same words always give the same ones."""
+    """Return weights `(d, k)` and biases `(k,)`. The fit is deterministic."""
     weight, bias = torch.zeros(x.shape[1], n_tags, requires_grad=True), torch.zeros(n_tags, requires_grad=True)
     # The penalty makes the loss strictly convex. From zero, L-BFGS always takes the same path to the only minimum.
     optimizer = torch.optim.LBFGS([weight, bias], max_iter=PROBE_ROUNDS, history_size=10, line_search_fn="strong_wolfe")
@@ -202,7 +202,7 @@ def _decoded(scores: Tensor, lengths: list[int], types: Sequence[str]) -> list[P
 
 
 def within(states: FloatArray, train: Sequence[Sentence], types: Sequence[str], folds: int) -> Evaluation:
-    """Evaluate probes on `train` by cross-validation: the probe of the other folds predicts each sentence."""
+    """Evaluate probes on `train` by cross-validation: a probe trained on the other folds predicts each sentence."""
     at = np.cumsum([0, *(len(sentence.tokens) for sentence in train)])
     fold_of = np.random.default_rng(0).permutation(len(train)) % folds
     words = np.repeat(fold_of, np.diff(at))

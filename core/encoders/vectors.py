@@ -1,13 +1,13 @@
 """Sentence vectors, written by `embed` runs, and word vectors, written by `vectors` and `vectors-import` runs.
 
-artifacts/  vectors-000012.npy  (1,) for 8,192 sentences: (m, d) float16 rows of length 1, then their (m,) norms
+artifacts/  vectors-000012.npy  (1,) record of m <= 8,192 sentences: (m, d) float16 rows of length 1, (m,) float32 norms
             norms.npy           (n,) float32, norms of the sentence vectors before they were scaled to length 1
             vectors.npy         word vectors, (n, d) float32; in older `embed` runs, sentence vectors, float16
             words.txt           one word per line, the most frequent first, or in the order of the imported file
 artifacts/vectors/ of a `cascade` run
-            first0-000012.npy   as vectors-000012.npy, for its sample, by its first encoder
+            first0-000012.npy   as vectors-000012.npy, for the run's random sample, by its first encoder
             first.npy           (m,) int64, rows of D_C in the sample
-            further*.npy        the same for the best-ranked sentences
+            further*.npy        the same two kinds of file for the best-ranked sentences
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -94,7 +94,7 @@ class Shards:
     """Rows of several files as one array `(n, d)`; a file is opened when its rows are read."""
 
     def __init__(self, paths: Sequence[Path], rows: Sequence[int], load: Callable[[Path], FloatArray]) -> None:
-        """rows: number per file. load: returns the rows of a file, memory-mapped."""
+        """rows: number of rows per file. load: returns the rows of a file, memory-mapped."""
         self._starts = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
         self._paths, self._load = list(paths), lru_cache(_OPEN)(load)
 
@@ -146,7 +146,7 @@ class Shards:
 
 
 class Some:
-    """Vectors of some rows of a corpus as an array `(n, d)`; other rows are zeros, as those of empty sentences."""
+    """Vectors of some rows of a corpus as an array `(n, d)`; other rows are zeros, like those of empty sentences."""
 
     def __init__(self, n: int, rows: IntArray, vectors: Rows) -> None:
         """rows: `(m,)`, rows of the `m` vectors."""

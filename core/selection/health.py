@@ -132,8 +132,8 @@ def warnings(health: Health) -> Iterator[str]:
         median_other = median.get(other)
         if median_other and abs(selected / median_other - 1) > TOLERANCE:
             sort = "long" if selected > median_other else "short"
-            # Only the comparison with D_C shows a preference: S_C can have longer sentences than T_C although the strategy
-            # prefers the short ones of D_C.
+            # Only the comparison with D_C shows a preference: S_C can have longer sentences than T_C although the
+            # strategy prefers the short ones of D_C.
             how = f"the selection prefers {sort} ones" if other == "D_C" else f"the selection's are {sort}er"
             yield (
                 f"Sentences of the selection have a median of {selected:.0f} tokens, those of the {plainly(other)} "

@@ -13,7 +13,7 @@ from core.stats.draws import uniform
 
 
 class Random(Strategy):
-    """Random sentences with equal chances, the most important control; none of the five papers has it."""
+    """Random sentences with equal chances, the most important control. None of the five source papers uses it."""
 
     name: ClassVar[str] = "random"
     in_short: ClassVar[str] = "at random: a control"
@@ -45,7 +45,8 @@ EDGES = np.array([5, 8, 11, 14, 17, 20, 24, 28, 33, 40, 50, 64, 90, 128])  # tok
 class LengthMatchedRandom(Strategy):
     """Random sentences with T_C's distribution of lengths, a control for strategies that only match lengths.
 
-    Importance weights for 15 length bins, drawn without replacement by Gumbel top-k (as in DSIR, Xie et al. 2023).
+    Sentences are drawn without replacement, with importance weights for 15 length bins, by Gumbel top-k (as in DSIR,
+    Xie et al. 2023).
     """
 
     name: ClassVar[str] = "length-matched-random"

@@ -143,7 +143,7 @@ class DomainClassifier(Strategy):
         )
 
     def _task_folds(self, task: Source) -> tuple[IntArray | None, IntArray | None]:
-        """Return the folds of T_C's embedded and of its tokenised sentences; None if every model trains on all."""
+        """Return the folds of T_C's embedded and of its tokenised sentences; None if all models train on all of T_C."""
         return None, None
 
     def _fit_views(self, views: "Sequence[tuple[Dealt, View]]", folds: IntArray, report: Reporter) -> list[FloatArray]:
@@ -151,7 +151,7 @@ class DomainClassifier(Strategy):
         return [self._fit(task, rest, folds, report) for task, rest in views]
 
     def _fit(self, task: "Dealt", rest: "View", folds: IntArray, report: Reporter) -> FloatArray:
-        """Return weights `(folds, features + 1)`; out of fold, the sample's scores have mean 0 and deviation 1."""
+        """Return weights `(folds, features + 1)`, scaled so that D_C's sample has scores of mean 0 and variance 1."""
         from sklearn.linear_model import LogisticRegression
 
         rows, held = task
@@ -180,7 +180,7 @@ class DomainClassifier(Strategy):
 
 
 def hasher() -> "HashingVectorizer":
-    """Return the vectoriser of words and word pairs: its `transform` gives 1 per bucket `(n, buckets)`."""
+    """Return a vectoriser: `transform` gives `(n, buckets)`, 1 for every bucket of a word or word pair."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
     # Without alternating signs, two words of one bucket add up, as `explain` assumes.
@@ -204,7 +204,7 @@ def weighted(words: "csr_matrix", idf: FloatArray) -> "csr_matrix":
 
 
 def _words(texts: Iterable[str]) -> set[str]:
-    """Return lower-cased words with a letter from the first texts. Corpora of one language share at least one word."""
+    """Return the lower-cased words with a letter in the first `_LOOKED_AT` texts."""
     words = (word for text in islice(texts, _LOOKED_AT) for word in tokenize(text.lower()))
     return {word for word in words if any(letter.isalpha() for letter in word)}
 
@@ -255,7 +255,7 @@ class CrossFitted(DomainClassifier):
         task, domain = sources[Role.TASK].corpus.ids(), sources[Role.DOMAIN].corpus.ids()
         together = min(_TOGETHER, -(-len(task) // n))  # so that a small T_C has rows in every fold
         folds = [np.arange(len(task)) // together % n, np.arange(len(domain)) // _TOGETHER % n]
-        # Equal sentences share the fold of the first one. T_C comes first, so copies in D_C get the fold of T_C's.
+        # Equal sentences share the fold of the first one. T_C comes first, so copies in D_C get its fold.
         self._ids, first = np.unique(np.concatenate([task, domain]), return_index=True)
         self._fold_of = np.concatenate(folds)[first]
         super().prepare(sources, report)
@@ -265,7 +265,7 @@ class CrossFitted(DomainClassifier):
         return folds
 
     def _fit_views(self, views: "Sequence[tuple[Dealt, View]]", folds: IntArray, report: Reporter) -> list[FloatArray]:
-        """Fit twice: the second time without D_C's sentences that resemble T_C, which would mislabel T_C's words."""
+        """Fit twice, the second time without D_C's sentences that resemble T_C: they are wrong negative examples."""
         models = super()._fit_views(views, folds, report)
         alike = np.ones(len(folds), dtype=bool)
         for (task, rest), weights in zip(views, models, strict=True):

@@ -51,7 +51,7 @@ def best_k(task: FloatArray, seed: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """Correction of a cosine so that every topic has its share of S_C for every budget.
+    """Correction of cosines so that every topic has the same share of S_C as of T_C, for every budget.
 
     If w is a topic's share of T_C, its i-th nearest sentence should have rank i / w among all. It therefore gets the
     cosine of the sentence at that rank. Ranks are those in a sample of D_C, interpolated by cosine, so a score depends
@@ -138,11 +138,11 @@ class CosineOptions(Config):
 
 
 class CosinePretrained(Strategy):
-    """Cosine of e(x) to a query computed from T_C's embeddings.
+    """Cosine of e(x), the embedding of sentence x, to a query computed from T_C's embeddings.
 
-    raw-mean: cos(e(x), mean e). unit-mean: cos(e(x), mean of e scaled to length 1). k-means: the largest cosine to one
-    of k spherical centroids, corrected by `Quota` if quota is set. contrastive: cos(e(x), q_T) - contrast *
-    cos(e(x), q_D).
+    raw-mean: cos(e(x), mean of e). unit-mean: cos(e(x), mean of e / |e|). k-means: the largest cosine to one of k
+    spherical centroids, corrected by `Quota` if quota is set. contrastive: cos(e(x), q_T) - contrast * cos(e(x), q_D),
+    where q_T and q_D are the means of T_C and D_C.
     """
 
     name: ClassVar[str] = "cos-pretrained"
@@ -350,7 +350,7 @@ class Neighbours(Strategy):
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """Return 1/k of the cosine to each of the k nearest sentences of T_C; for round-robin, the round and a term."""
+        """Return 1/k of the cosine to each of the k nearest sentences of T_C; for round-robin, round and tie-break."""
         task, _, rows = evidence.learnt_from()
         near = unit(task) @ np.asarray(evidence.vector, dtype=np.float64)
         if evidence.options.get("query") == "round-robin":
@@ -403,8 +403,8 @@ def _fill(
 ) -> None:
     """Store `work(block)` in `scores` for each block of `BLOCK` rows, in float32.
 
-    Each thread computes its own blocks (`side_by_side`). If two threads shared every small product, one query against a
-    million rows would take a minute instead of a second beside other programs.
+    Each thread computes its own blocks (`side_by_side`). If two threads shared every small product while other
+    programs run, one query against a million rows would take a minute instead of a second.
     """
     import torch
 
@@ -416,7 +416,7 @@ def _fill(
             mine.buffer = torch.empty((BLOCK, unit.shape[1]))
         found = []
         for start in range(first, min(first + span, len(unit)), BLOCK):
-            rows = unit[start : start + BLOCK]  # torch must copy read-only rows
+            rows = unit[start : start + BLOCK]  # torch cannot use read-only rows
             block = mine.buffer[: len(rows)]
             found.append(work(block.copy_(torch.from_numpy(rows if rows.flags.writeable else rows.copy()))))
         return first, torch.cat(found)
@@ -488,7 +488,7 @@ class Joined:
 
     def __init__(self, halves: Sequence[tuple[Rows, FloatArray]], *, raw: bool = False) -> None:
         """halves: `(vectors (n, d_i), norms (n,))`. raw: join them without scaling each to length 1."""
-        # unit: 1 for each half of a sentence, 0 for an empty one, which must stay a row of zeros.
+        # Unless `raw`, every half has length 1; those of an empty sentence have length 0, so its row stays zero.
         lengths = np.stack([norms if raw else (norms > 0).astype(np.float32) for _, norms in halves])
         self.norms: FloatArray = np.sqrt((lengths**2).sum(axis=0))
         self._vectors = [vectors for vectors, _ in halves]

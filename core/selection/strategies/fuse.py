@@ -41,7 +41,7 @@ class FuseOptions(Config):
 
 
 class Fuse(Strategy):
-    """The sum of 1 / (constant + rank) over the strategies; one that could not score a sentence adds nothing."""
+    """The sum of 1 / (constant + rank) over the strategies. A strategy that could not score the sentence adds 0."""
 
     name: ClassVar[str] = "fuse"
     in_short: ClassVar[str] = "ranked high by several strategies"

@@ -25,14 +25,14 @@ class GazetteerOptions(Config):
 
 
 class Gazetteer(Strategy):
-    """Counts longest matches from left to right; ties go to the denser sentence (SOURCES.md, Gazetteer).
+    """Counts names of a list in a sentence: longest matches from left to right (SOURCES.md, Gazetteer).
 
     The list is L_C: the entities of a labelled corpus, or the lines of an unlabelled one. The score is the count plus
-    a density below 1, which breaks ties. Names are tokenised like D_C's text, not as in L_C.
+    a tie-break below 1, the names per token. Names are tokenised like D_C's text, not as in L_C.
     """
 
     name: ClassVar[str] = "gazetteer"
-    in_short: ClassVar[str] = "holding names from your list"
+    in_short: ClassVar[str] = "with many names from your list"
     unit: ClassVar[str] = "names (+ density)"
     needs: ClassVar[frozenset[Role]] = frozenset({Role.LABELLED})
     summary: ClassVar[str] = "Counts the names of a list (your labelled entities, or a file of names) in each sentence."
@@ -72,7 +72,7 @@ class Gazetteer(Strategy):
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """Return one part per name, and the density below 1 that breaks ties."""
+        """Return one part per name, and the tie-break below 1: names per token."""
         if evidence.labelled is None:
             raise CorpusError("The list of names was removed.")
         strategy = Gazetteer(GazetteerOptions.parse(dict(evidence.options)), evidence.seed)

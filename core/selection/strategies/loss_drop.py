@@ -14,10 +14,8 @@ from core.selection.evidence import Evidence, Part, Parts
 from core.selection.strategies.classifier import DomainClassifier
 from core.selection.strategies.perplexity import PseudoOptions, PseudoPerplexity
 
-_LEAST = (
-    -5.0
-)  # nats per piece; no lower drop is stored, so that sentences that were not compared rank behind all others
-_TIMES = 5  # the best sentences that are compared are this many times those to select
+_LEAST = -5.0  # nats per piece. Lower drops are raised to it, so that sentences that were not compared rank last.
+_TIMES = 5  # times as many sentences are compared as are selected
 
 
 class LossDropOptions(AdaptedOptions):
@@ -38,8 +36,8 @@ class LossDrop(Strategy):
     """Mean loss per masked piece under the model of D_C minus that under B1, with the same masks, in nats.
 
     The model of D_C is the same encoder with the same training, on a random sample of D_C as large as T_C. Only the
-    best sentences by the default strategy are compared. The others get `_LEAST` minus their rank by it over the size of
-    D_C.
+    best sentences by the default strategy are compared. The others get `_LEAST` - r / n, where r is their rank by the
+    default strategy and n the size of D_C.
     """
 
     name: ClassVar[str] = "loss-drop"
@@ -54,7 +52,7 @@ class LossDrop(Strategy):
     Options: ClassVar[type[AdaptedOptions]] = LossDropOptions
 
     options: LossDropOptions
-    _models: tuple[PseudoPerplexity, PseudoPerplexity]  # of D_C, of T_C
+    _models: tuple[PseudoPerplexity, PseudoPerplexity]  # models of D_C and of T_C
     _n: int  # sentences of D_C
 
     @classmethod
@@ -98,9 +96,9 @@ class LossDrop(Strategy):
             )
         return Parts(
             parts=[
-                Part(name="not read by the language models, so behind all that were", value=_LEAST),
+                Part(name="not read by the language models, so ranked after all sentences that were", value=_LEAST),
                 Part(
-                    name=f"rank {rank:,.0f} by {DomainClassifier.name}, over the size of the domain corpus, subtracted",
+                    name=f"minus rank {rank:,.0f} by {DomainClassifier.name} divided by the size of the domain corpus",
                     value=evidence.score - _LEAST,
                 ),
             ]

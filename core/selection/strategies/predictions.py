@@ -29,8 +29,8 @@ class PredictionOptions(AdaptedOptions):
     )
     folds: int = option(
         1,
-        "Number of taggers, each trained without one fold of the labels; their counts are averaged. Only the tagger "
-        "that did not train on a labelled sentence counts its copies. 1: a single tagger, as in the paper.",
+        "Number of taggers, each trained without one fold of the labels; their counts are averaged. In a copy of a "
+        "labelled sentence, only the tagger that did not train on it counts. 1: a single tagger, as in the paper.",
         ge=1,
         le=10,
     )
@@ -56,8 +56,8 @@ class NerSelected(Strategy):
     models: ClassVar[frozenset[Model]] = frozenset({"ner"})
     summary: ClassVar[str] = "Trains a tagger on the labels and prefers sentences in which it finds many entities."
     trust: ClassVar[str] = (
-        "The best on average in Mahapatra et al. (2022). It prefers long sentences, and it finds no sentence with only "
-        "entity types that the tagger misses: see the options."
+        "The best on average in Mahapatra et al. (2022). It prefers long sentences, and it overlooks sentences whose "
+        "entity types the tagger misses: see the options."
     )
     Options: ClassVar[type[Config]] = PredictionOptions
 
@@ -65,7 +65,7 @@ class NerSelected(Strategy):
     _labelled: IntArray  # ids of L_C, ascending
     _types: tuple[str, ...]
     _worth: FloatArray  # (t,), value of an entity of each type under `rarity`
-    _rivals: list[FloatArray]  # t arrays, one per type: all sentences' keys under `type-balanced`, ascending
+    _rivals: list[FloatArray]  # t arrays `(n,)`: count plus tie-break of each sentence under `type-balanced`, ascending
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         domain = sources[Role.DOMAIN]

@@ -9,7 +9,7 @@ from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Rows
 from core.selection.evidence import Arrays, Evidence, Part, Parts
 
-BLOCK = 4096  # rows of D_C whose cosines to all of T_C are held at a time; halved until they fit into `_HELD`
+BLOCK = 4096  # rows of D_C whose cosines to all of T_C are held at a time; fewer if they do not fit into `_HELD`
 _HELD = 1 << 24  # most cosines held at a time, 64 MB
 _DEPTH = 4  # all lists together hold this many entries per row of D_C, about 64 bytes
 
@@ -50,7 +50,7 @@ class Turns:
     def scores(self, ids: IntArray, largest: FloatArray) -> FloatArray:
         """Return (1 + cosine to the taker) / 2 minus the round, `(n,)`; see `standing`.
 
-        largest: `(n,)` largest cosine to T_C. Sentences in no list follow in its order.
+        largest: `(n,)` largest cosine to T_C. Sentences in no list rank last, ordered by it.
         """
         places = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
         taken = self.ids[places] == ids
@@ -70,7 +70,7 @@ def standing(cosines: FloatArray, rounds: IntArray) -> FloatArray:
 
 
 def explained(evidence: Evidence, near: FloatArray, rows: IntArray) -> Parts:
-    """Return the parts of a score: the round, and a term of the cosine. near, rows: cosines `(m,)`, and rows of T_C."""
+    """Return the parts of a score: round and tie-break. near, rows: cosine and row of each T_C sentence, `(m,)`."""
     model, id = evidence.model, np.uint64(int(evidence.sentence.id, 16))
     at = int(np.searchsorted(model["taken"], id))
     taken = at < len(model["taken"]) and model["taken"][at] == id
