@@ -146,7 +146,7 @@ class RankResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """Labelled data for all encoders. types: types of train, which a probe learns. all_types: types of train and dev."""
+    """Labelled data for all encoders. types: types that train holds. all_types: types of train and dev."""
 
     train: list[Sentence]
     dev: list[Sentence]
