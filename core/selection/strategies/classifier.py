@@ -255,7 +255,7 @@ class CrossFitted(DomainClassifier):
         task, domain = sources[Role.TASK].corpus.ids(), sources[Role.DOMAIN].corpus.ids()
         together = min(_TOGETHER, -(-len(task) // n))  # so that a small T_C has rows in every fold
         folds = [np.arange(len(task)) // together % n, np.arange(len(domain)) // _TOGETHER % n]
-        # Equal sentences share the fold of the first one. T_C comes first, so copies in D_C get its fold.
+        # Equal sentences share the fold of the first one. T_C comes first, so copies in D_C get the fold from T_C.
         self._ids, first = np.unique(np.concatenate([task, domain]), return_index=True)
         self._fold_of = np.concatenate(folds)[first]
         super().prepare(sources, report)
