@@ -117,8 +117,10 @@ def _sums(table: FloatArray, ids: IntArray, starts: IntArray) -> FloatArray:
 
     if len(starts) == 1:  # `embedding_bag` fails without texts
         return np.zeros((0, table.shape[1]), dtype=np.float32)
-    parts = (torch.from_numpy(each) for each in (ids, table, starts[:-1]))
-    found: FloatArray = torch.nn.functional.embedding_bag(*parts, mode="sum").numpy()
+    first = torch.from_numpy(starts[:-1])
+    found: FloatArray = torch.nn.functional.embedding_bag(
+        torch.from_numpy(ids), torch.from_numpy(table), first, mode="sum"
+    ).numpy()
     return found
 
 

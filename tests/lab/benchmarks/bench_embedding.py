@@ -111,7 +111,7 @@ def work_of(encoder: Encoder, texts: list[str]) -> float:
     config = encoder.model.config
     lengths = [len(ids) for ids in encoder.tokenizer(texts, truncation=True, max_length=128)["input_ids"]]
     pairs = sum(length**2 for length in lengths)
-    return 2.0 * layers * sum(lengths) + 4.0 * config.hidden_size * config.num_hidden_layers * pairs
+    return float(2.0 * layers * sum(lengths) + 4.0 * config.hidden_size * config.num_hidden_layers * pairs)
 
 
 def matrix_rates() -> dict[torch.dtype, float]:
