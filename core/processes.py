@@ -11,14 +11,14 @@ behind if the parent is killed.
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.errors import ResourceError
+from core.errors import InputError, ResourceError
 from core.reporter import Reporter, Silent
 
 Item = TypeVar("Item")
@@ -43,7 +43,8 @@ def in_processes(
     starting processes (0.3 s each) would take longer than they save; this process then computes all items, as it
     does on a single core. report: checked at least once per second; if it raises, all processes are ended. Wrap the
     generator in `contextlib.closing` if it may not run to its end.
-    Errors: any error of `work`, after the results of earlier items; ResourceError if a process dies or cannot start.
+    Errors: any error of `work`, and InputError of `items`, after the results of earlier items; ResourceError if a
+    process dies or cannot start.
     """
     n = min(cores(), MOST) if pays else 1
     if n == 1:
@@ -51,7 +52,8 @@ def in_processes(
             report.check()
             yield work(item, report)
         return
-    upcoming, started, given = enumerate(items), dict[Connection, int](), 0
+    wrong = list[InputError]()
+    upcoming, started, given = enumerate(_until_wrong(items, wrong)), dict[Connection, int](), 0
     results = dict[int, _Reply]()
     with ExitStack() as stack:
         idle = [stack.enter_context(_Process(work)).pipe for _ in range(n)]
@@ -61,6 +63,8 @@ def in_processes(
                 started[idle[-1]] = following[0]
                 _send(idle.pop(), following[1])
             if not started:
+                for error in wrong:
+                    raise error
                 return
             ready = [pipe for pipe in wait(list(started), timeout=1) if isinstance(pipe, Connection)]
             report.check()
@@ -73,6 +77,14 @@ def in_processes(
                     raise value
                 yield value
                 given += 1
+
+
+def _until_wrong(items: Iterable[Item], wrong: list[InputError]) -> Iterator[Item]:
+    """Yield the items. If reading them fails, end, and add the error to `wrong`."""
+    try:
+        yield from items
+    except InputError as error:
+        wrong.append(error)
 
 
 class _Process:

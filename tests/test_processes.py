@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -86,6 +87,17 @@ def test_few_results_are_kept_while_the_first_item_takes_long(tmp_path: Path) ->
 def test_an_error_of_the_work_keeps_its_file_and_line() -> None:
     found = in_processes(failing, range(9), Silent(), pays=True)
     assert [next(found) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ReadError, match=r"a\.txt line 7: it is damaged"):
+        next(found)
+
+
+def test_an_error_of_the_items_comes_after_the_results_before_it() -> None:
+    def damaged() -> Iterator[int]:
+        yield from range(2)
+        raise ReadError("a.txt", 7, "it is damaged.")
+
+    found = in_processes(partial(slower_first, 0), damaged(), Silent(), pays=True)
+    assert [next(found)[0] for _ in range(2)] == [0, 1]
     with pytest.raises(ReadError, match=r"a\.txt line 7: it is damaged"):
         next(found)
 

@@ -156,8 +156,8 @@ def read(
     if a row is rejected. progress: called about once per block with (bytes done, total bytes). stage: called with the
     name of each stage; tags are read twice, first to find the scheme, then for the sentences. check: called once per
     block; may raise to cancel. sources: True to keep the file's own text with each sentence.
-    storing: True if the sentences are only stored. A large text file may then be read by one process per core, which
-    counts the tokens (`Counted`).
+    storing: True if the sentences are only stored. Large files of lines or rows of text may then be read by one process
+    per core, which counts the tokens (`Counted`).
     Errors: ReadError for a file that cannot be read, for a scheme in doubt, and at the end if no row was kept;
     ConfigError for an unknown scheme.
     """

@@ -4,6 +4,7 @@ import gzip
 import json
 import tracemalloc
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Unpack
 from unittest.mock import Mock
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from core import processes
 from core.corpora.corpus import write_sentences
-from core.corpora.formats import one_file, source
+from core.corpora.formats import in_parts, one_file, source
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
 from core.errors import Cancelled, ConfigError, EncodingError, InputError, PathError, ReadError
 from core.text.words import clean
@@ -339,16 +340,28 @@ def test_bad_rows_of_a_table_do_not_affect_others(tmp_path: Path) -> None:
         texts(write(tmp_path / "b.csv", "n,text\n" + "1,2,3\n" * 3))
 
 
-def sealed(path: Path, folder: Path, *, storing: bool, split: bool) -> tuple[bytes | str, ReadReport, str]:
+def sealed(path: Path, folder: Path, options: ReadOptions, *, storing: bool) -> tuple[bytes | str, ReadReport, str]:
     """Return the stored bytes of a file's corpus or the error of its import, the report, and the reject file."""
     report, rejects, stored = ReadReport(), folder / "rejects.jsonl", folder / "a.parquet"
     folder.mkdir()
-    sentences = read(path, ReadOptions(split=split, format="txt"), report=report, rejects=rejects, storing=storing)
+    sentences = read(path, options, report=report, rejects=rejects, storing=storing)
     try:
         written = write_sentences(stored, sentences, False, 1024)
-    except EncodingError as error:
+    except ReadError as error:
         return str(error), report, rejects.read_text()
     return f"{written}".encode() + stored.read_bytes(), report, rejects.read_text()
+
+
+def both(
+    path: Path, folder: Path, options: ReadOptions, monkeypatch: pytest.MonkeyPatch
+) -> list[tuple[bytes | str, ReadReport, str]]:
+    """Return what `sealed` returns if one process reads a file, and if several processes do."""
+    alone = sealed(path, folder / "alone", options, storing=False)
+    monkeypatch.setattr(processes, "cores", lambda: 2)
+    monkeypatch.setattr(in_parts, "PAYS", 1)
+    monkeypatch.setattr(in_parts, "_BATCH", 4096)
+    monkeypatch.setattr(one_file, "from_text", Mock(side_effect=AssertionError("read in this process")))
+    return [alone, sealed(path, folder / "together", options, storing=True)]
 
 
 @pytest.mark.parametrize(("split", "n_bad"), [(False, 3), (True, 3), (False, 400)])
@@ -361,15 +374,66 @@ def test_several_processes_read_the_same_text_with_the_same_account(
     rows[7], rows[1601], rows[2999] = b"a\0b", b"x" * 1_000_001, b"  "
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"\n".join(rows)))
-    alone = sealed(path, tmp_path / "alone", storing=False, split=split)
-    monkeypatch.setattr(processes, "cores", lambda: 2)
-    monkeypatch.setattr(one_file, "PAYS", 1)
-    monkeypatch.setattr(one_file, "_BATCH", 4096)
-    monkeypatch.setattr(one_file, "from_text", Mock(side_effect=AssertionError("read in this process")))
-    together = sealed(path, tmp_path / "together", storing=True, split=split)
+    alone, together = both(path, tmp_path, ReadOptions(split=split, format="txt"), monkeypatch)
     assert together == alone
     assert alone[1].rejected == (5 if n_bad == 3 else 101)
     assert isinstance(alone[0], bytes if n_bad == 3 else str)
+
+
+def damaged_json(n_bad: int) -> bytes:
+    """Return lines of JSON: 1,000 rows, four rejected ones, an empty one, and `n_bad` in another encoding."""
+    facts = [
+        {"text": f"Flat {i} is let. It has {i} rooms.", "doc": f"d{i // 9}", "year": 1990 + i % 9} for i in range(1000)
+    ]
+    rows = [json.dumps(fact).encode() for fact in facts]
+    rows[300:300] = [b'{"text": "caf\xe9"}'] * n_bad
+    rows[250:250] = [b"{no json", b'{"text": 7}', b'{"doc": "d"}', b'{"text": ""}', b" "]
+    return b"\n".join([*rows, json.dumps({"text": "x" * 1_000_001}).encode()])
+
+
+def damaged_csv(n_bad: int) -> bytes:
+    """Return a table of 1,000 rows, some of two lines, four rejected ones, and `n_bad` in another encoding."""
+    rows = [f'"Flat {i}, ""A"", is let.\nIt has {i} rooms.",d{i // 9},{1990 + i % 9}'.encode() for i in range(1000)]
+    rows[300:300] = [b'"caf\xe9",a,1'] * n_bad
+    rows[250:250] = [b"one,two", b'"never closed,a,1', b'"broken" here,a,1', b",a,1", b"", b"y" * 1_000_001]
+    return b"\n".join([b"text,doc,year", *rows, b'"open at the end,a,1'])
+
+
+@pytest.mark.parametrize(("end", "n_bad"), [("", 2), ("", 400), ("cut off", 2)])
+@pytest.mark.parametrize(("content", "line"), [(damaged_json, 252), (damaged_csv, 502)])
+def test_several_processes_read_the_same_table_with_the_same_account(
+    content: Callable[[int], bytes], line: int, end: str, n_bad: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = gzip.compress(content(n_bad))
+    path = tmp_path / ("a.jsonl.gz" if content is damaged_json else "a.csv.gz")
+    path.write_bytes(whole[: len(whole) * 3 // 4] if end else whole)
+    alone, together = both(path, tmp_path, ReadOptions(split=True, doc_column="doc"), monkeypatch)
+    assert together == alone
+    assert isinstance(alone[0], bytes if n_bad == 2 and not end else str)
+    assert alone[1].rejected >= 5
+    assert f'"line": {line}' in alone[2]
+    if n_bad == 2 and not end:
+        assert (alone[1].kept, alone[1].sentences, alone[1].empty) == (1000, 2000, 1)
+
+
+def test_several_processes_read_the_same_rows_of_a_table_without_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "a.tsv", "".join(f"{i}\tThe rent of flat {i} is due today.\n" for i in range(500)))
+    alone, together = both(path, tmp_path, ReadOptions(), monkeypatch)
+    assert together == alone
+    assert alone[1].kept == 500
+
+
+def test_several_processes_read_the_same_parquet_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"The rent of flat {i} is due." for i in range(3000)]
+    texts[7:9] = ["", "x" * 1_000_001]
+    days = [date(2020, 1, 1 + i % 9) for i in range(3000)]
+    table = pa.table({"text": [*texts[:20], None, *texts[21:]], "doc": [i // 9 for i in range(3000)], "day": days})
+    pq.write_table(table, tmp_path / "a.parquet")
+    alone, together = both(tmp_path / "a.parquet", tmp_path, ReadOptions(), monkeypatch)
+    assert together == alone
+    assert (alone[1].kept, alone[1].empty, alone[1].rejected) == (2997, 2, 1)
 
 
 def test_a_json_array_on_one_line_is_read_in_pieces(tmp_path: Path) -> None:

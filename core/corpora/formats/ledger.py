@@ -171,7 +171,7 @@ class Ledger:
     pages to read for a preview, None for all. `documents` are all documents of the import. Their words (`vocabulary`,
     collected once) are used to restore unmapped letters. `answer` returns the result of a document's reader, if
     documents are read ahead. If `sources`, sentences keep the file's own text; reading then takes a fifth longer. If
-    `storing`, the reader of text files may count the tokens of lines instead of returning them (`Counted`).
+    `storing`, the reader of text or a table may count the tokens of rows instead of returning them (`Counted`).
     `tick(bytes)` is called about once per block.
     """
 
@@ -327,7 +327,7 @@ class Account:
                 ledger.reject(*arguments)
 
 
-_COUNTED = ("read", "kept", "empty", "sentences")  # counts that rows of plain text change
+_COUNTED = ("read", "kept", "empty", "sentences")  # counts that rows of text change
 
 
 class Remembering(Ledger):

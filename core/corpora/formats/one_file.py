@@ -1,7 +1,6 @@
 """Read the sentences of one file of any format."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
@@ -11,62 +10,34 @@ from typing import cast
 from core.corpora.formats import annotated, conll, token_tables, tool_rows, webanno
 from core.corpora.formats.detect import FileKind, named_in, place_in, records, suffix, values_in
 from core.corpora.formats.documents import read_document
-from core.corpora.formats.ledger import NAMES, TOO_LONG, Account, Ledger, ReadOptions, Record, Remembering
+from core.corpora.formats.in_parts import in_parts, pays
+from core.corpora.formats.ledger import NAMES, TOO_LONG, Ledger, Record
 from core.corpora.formats.name_lists import read_names
-from core.corpora.formats.rows import cells_of_rows
+from core.corpora.formats.other_tools import adapted
+from core.corpora.formats.rows import Heading, cells_of_rows, heading, json_rows, rows_under, rows_with_lines
 from core.corpora.formats.sentences import from_text
-from core.corpora.formats.source import MAX_TEXT, lines, open_stream
-from core.processes import in_processes
-from core.reporter import Reporter, Silent
+from core.corpora.formats.source import MAX_RECORD, MAX_TEXT, Line, lines, open_stream
 from core.text.schemes import Scheme
-from core.text.sentence import Counted, Sentence
+from core.text.sentence import Sentence
 
-PAYS = 16 << 20  # minimum bytes of a text file; with fewer, starting processes takes longer than they save
-_BATCH = 1 << 20  # bytes that a process reads at a time: about 0.1 s, or 0.5 s if rows are split
-_Line = tuple[int, bytes, bool]  # number from 1, line, False if the line is too long
-_Part = tuple[list[tuple[str, str, str | None, int]], Account]
+_TABLES = frozenset({"jsonl", "csv", "tsv", "parquet"})  # formats of tables of texts
+_ROW = 64  # bytes of a row of a table, beside its texts
+_Records = Callable[[Iterable[Record], Ledger], Iterator[Sentence]]
 
 
 def read_lines(path: Path, ledger: Ledger) -> Iterator[Sentence]:
     """Yield the sentences of a text file whose rows are lines."""
-    if ledger.storing and path.stat().st_size >= PAYS:
-        yield from _counted_lines(path, ledger)
-        return
-    for line, text, at in _decoded(_lines(path, ledger), ledger):
+    rows = _lines(path, ledger)
+    return in_parts(_of_lines, rows, _line_size, ledger) if pays(path, ledger) else _of_lines(rows, ledger)
+
+
+def _of_lines(rows: Iterable[Line], ledger: Ledger) -> Iterator[Sentence]:
+    for line, text, at in _decoded(rows, ledger):
         yield from from_text(text, line, ledger.doc, ledger, at)
 
 
-def _counted_lines(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of a text file whose rows are lines. One process per core reads the lines."""
-    work = partial(_count, ledger.options, ledger.file, ledger.doc)
-    # A silent reporter is enough, because `ledger.tick` calls `check` for each block of the file.
-    with closing(in_processes(work, _batches(_lines(path, ledger)), Silent(), pays=True)) as parts:
-        for sentences, account in parts:
-            account.repeat(ledger)
-            for id_, text, doc, counted in sentences:
-                yield Counted(id=id_, tokens=(), text=text, doc=doc, counted=counted)
-
-
-def _batches(rows: Iterable[_Line]) -> Iterator[list[_Line]]:
-    """Yield the lines in lists of at least `_BATCH` bytes."""
-    batch, size = list[_Line](), 0
-    for row in rows:
-        batch.append(row)
-        size += len(row[1])
-        if size >= _BATCH:
-            yield batch
-            batch, size = [], 0
-    yield batch
-
-
-def _count(options: ReadOptions, file: str, doc: str | None, batch: Sequence[_Line], _: Reporter) -> _Part:
-    """Return the sentences of some lines as (id, text, document, number of tokens), and the account of these lines."""
-    ledger = Remembering(options)
-    ledger.file = file
-    rows = ((text, line) for line, text, _ in _decoded(batch, ledger))
-    sentences = chain.from_iterable(from_text(text, line, doc, ledger) for text, line in rows)
-    found = [(each.id, each.text, each.doc, len(each.tokens)) for each in sentences]
-    return found, ledger.account()
+def _line_size(line: Line) -> int:
+    return len(line[1])
 
 
 def read_paragraphs(path: Path, ledger: Ledger) -> Iterator[Sentence]:
@@ -89,12 +60,12 @@ def read_paragraphs(path: Path, ledger: Ledger) -> Iterator[Sentence]:
         yield from from_text("".join(parts), first, ledger.doc, ledger, begins)
 
 
-def _lines(path: Path, ledger: Ledger) -> Iterator[_Line]:
+def _lines(path: Path, ledger: Ledger, cap: int = MAX_TEXT) -> Iterator[Line]:
     with open_stream(path, ledger.options.encoding, ledger.tick) as stream:
-        yield from lines(stream)
+        yield from lines(stream, cap)
 
 
-def _decoded(rows: Iterable[_Line], ledger: Ledger) -> Iterator[tuple[int, str, int | None]]:
+def _decoded(rows: Iterable[Line], ledger: Ledger) -> Iterator[tuple[int, str, int | None]]:
     """Yield (line number, text, number of characters before the line) per line.
 
     rows: lines as `source.lines` yields them. After a line that is too long, the number of characters is None.
@@ -171,11 +142,47 @@ def _of_lines_or_rows(file: Path, kind: FileKind, scheme: Scheme, ledger: Ledger
         return read_names(cells_of_rows(file, kind.encoding, ledger) if table else split, ledger, table=table)
     if kind.container in ("brat", "whole"):
         return _FILES[kind.format](file, ledger)
+    if kind.format in _TABLES and kind.container != "json" and pays(file, ledger):
+        return _large_table(file, kind, scheme, ledger)
     rows = records(file, kind, ledger)
     if kind.container in ("csv", "tsv") and kind.format in _RECORDS:
         rows = ((line, annotated.with_lists(record)) for line, record in rows)
+    return _of_records(file, kind, scheme, rows, ledger)
+
+
+def _large_table(file: Path, kind: FileKind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
+    """Yield the sentences of a table of texts, which one process per core reads."""
+    read = partial(_of_records, file, kind, scheme)
+    if kind.container == "arrow":
+        return in_parts(read, records(file, kind, ledger), _record_size, ledger)
+    if kind.container == "jsonl":
+        return in_parts(partial(_of_json, read), _lines(file, ledger, MAX_RECORD), _line_size, ledger)
+    head = heading(file, kind.encoding, "\t" if kind.container == "tsv" else None)
+    rows = rows_with_lines(_lines(file, ledger), head.separator)
+    return in_parts(partial(_of_cells, read, head), rows, _row_size, ledger)
+
+
+def _of_json(read: _Records, rows: Iterable[Line], ledger: Ledger) -> Iterator[Sentence]:
+    return read(adapted(json_rows(rows, ledger)), ledger)
+
+
+def _of_cells(read: _Records, head: Heading, rows: Iterable[Sequence[Line]], ledger: Ledger) -> Iterator[Sentence]:
+    return read(rows_under(head, chain.from_iterable(rows), ledger), ledger)
+
+
+def _row_size(row: Sequence[Line]) -> int:
+    return sum(map(_line_size, row))
+
+
+def _record_size(record: Record) -> int:
+    return _ROW + sum(len(value) for value in record[1].values() if isinstance(value, str))
+
+
+def _of_records(
+    file: Path, kind: FileKind, scheme: Scheme, rows: Iterable[Record], ledger: Ledger
+) -> Iterator[Sentence]:
     if not (ledger.options.doc_column or ledger.options.group_column or kind.placed or kind.others):
-        return _of_rows(rows, file, kind, scheme, ledger)
+        return _of_rows(iter(rows), file, kind, scheme, ledger)
     return _named(_of_rows(_noted(rows, kind, ledger), file, kind, scheme, ledger), ledger)
 
 
@@ -187,7 +194,7 @@ def _of_rows(rows: Iterator[Record], file: Path, kind: FileKind, scheme: Scheme,
     return _texts(rows, kind, ledger)
 
 
-def _noted(rows: Iterator[Record], kind: FileKind, ledger: Ledger) -> Iterator[Record]:
+def _noted(rows: Iterable[Record], kind: FileKind, ledger: Ledger) -> Iterator[Record]:
     """Yield the rows, and store each row's document, group, file, page and further columns in the ledger."""
     for line, record in rows:
         ledger.named = named_in(record, kind.doc_column), named_in(record, kind.group_column)

@@ -8,17 +8,28 @@ import os
 import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from html import unescape
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, BinaryIO, Literal, cast
+from typing import IO, BinaryIO, Literal, Self, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core.corpora.formats.ledger import TOO_LONG, Ledger, Record, short
-from core.corpora.formats.source import BLOCK_BYTES, BOMB_BYTES, BOMB_RATIO, MAX_RECORD, MAX_TEXT, lines, open_stream
+from core.corpora.formats.ledger import TOO_LONG, Ledger, ReadOptions, Record, short
+from core.corpora.formats.source import (
+    BLOCK_BYTES,
+    BOMB_BYTES,
+    BOMB_RATIO,
+    MAX_RECORD,
+    MAX_TEXT,
+    Line,
+    lines,
+    open_stream,
+)
 from core.errors import EncodingError, ReadError, ResourceError
 from core.paths import opened
 
@@ -45,20 +56,64 @@ def table(
     separator: None to guess it. gaps: True to yield an empty row for an empty line, for tables with one token per row.
     """
     rows = cells_of_rows(path, encoding, ledger, separator, gaps=gaps)
-    line, header = next(rows, (0, []))
-    if any(len(cell.split()) >= 5 or _TAG.fullmatch(cell.strip()) for cell in header):
-        names, first = [str(i + 1) for i in range(len(header))], [(line, header)]
-    else:
-        names, first = [cell.strip() for cell in header], []
-    for line, cells in first:
-        yield line, dict(zip(names, cells, strict=True))
+    if first := next(rows, None):
+        head = Heading.of(*first, separator or "")
+        yield from _named(head, rows if head.line else chain([first], rows), ledger)
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """Names of a table's columns. line: line of the names, 0 if the first row is data."""
+
+    names: Sequence[str]
+    line: int
+    separator: str
+
+    @classmethod
+    def of(cls, line: int, cells: Sequence[str], separator: str) -> Self:
+        """Return the heading of a table. line, cells: its first row."""
+        if any(len(cell.split()) >= 5 or _TAG.fullmatch(cell.strip()) for cell in cells):
+            return cls([str(i + 1) for i in range(len(cells))], 0, separator)
+        return cls([cell.strip() for cell in cells], line, separator)
+
+
+def heading(path: Path, encoding: str, separator: str | None) -> Heading:
+    """Return the heading of a table. separator: None to guess it."""
+    with open_stream(path, encoding) as stream:
+        source = _Pushback(lines(stream), separator or "")
+        line, cells = next(_table_rows(source, Ledger(ReadOptions()), gaps=False), (0, []))
+    return Heading.of(line, cells, source.separator)
+
+
+def rows_with_lines(rows: Iterable[Line], separator: str) -> Iterator[list[Line]]:
+    """Yield the lines of each row of a table. rows: lines as `source.lines` yields them."""
+    source = _Pushback(iter(rows), separator)
+    for line in source:
+        yield [line, *(_closing(source) if _opens(line, separator) else ())]
+
+
+def _opens(line: Line, separator: str) -> bool:
+    """Return True if a cell of a row's first line goes on in the next line."""
+    _, raw, fits = line
+    with suppress(UnicodeDecodeError):
+        return fits and b'"' in raw and _quote(raw.decode(), separator, inside=False) == "open"
+    return False
+
+
+def rows_under(head: Heading, rows: Iterable[Line], ledger: Ledger) -> Iterator[Record]:
+    """Yield the rows of a table after its heading. rows: lines of whole rows, as `source.lines` yields them."""
+    cells = _table_rows(_Pushback(iter(rows), head.separator), ledger, gaps=False)
+    return _named(head, (row for row in cells if row[0] > head.line), ledger)
+
+
+def _named(head: Heading, rows: Iterable[tuple[int, list[str]]], ledger: Ledger) -> Iterator[Record]:
     for line, cells in rows:
         if not cells:
             yield line, {}
-        elif len(cells) == len(names):
-            yield line, dict(zip(names, cells, strict=True))
+        elif len(cells) == len(head.names):
+            yield line, dict(zip(head.names, cells, strict=True))
         else:
-            ledger.reject(line, f"{len(cells)} columns, but the header has {len(names)}", "\t".join(cells))
+            ledger.reject(line, f"{len(cells)} columns, but the header has {len(head.names)}", "\t".join(cells))
 
 
 def cells_of_rows(
@@ -66,25 +121,23 @@ def cells_of_rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield (line, cells) of each row of a CSV or TSV file. separator, gaps: see `table`."""
     with open_stream(path, encoding, ledger.tick) as stream:
-        yield from _table_rows(_Pushback(lines(stream)), separator, ledger, gaps=gaps)
+        yield from _table_rows(_Pushback(lines(stream), separator or ""), ledger, gaps=gaps)
 
 
 class _Pushback:
-    """Iterator of lines. Lines put into `returned` are yielded again."""
+    """Iterator of lines. Lines put into `returned` are yielded again. separator: "" as long as it is unknown."""
 
-    def __init__(self, source: Iterator[tuple[int, bytes, bool]]) -> None:
-        self._source, self.returned = source, deque[tuple[int, bytes, bool]]()
+    def __init__(self, source: Iterator[Line], separator: str) -> None:
+        self._source, self.returned, self.separator = source, deque[Line](), separator
 
-    def __iter__(self) -> Iterator[tuple[int, bytes, bool]]:
+    def __iter__(self) -> Iterator[Line]:
         return self
 
-    def __next__(self) -> tuple[int, bytes, bool]:
+    def __next__(self) -> Line:
         return self.returned.popleft() if self.returned else next(self._source)
 
 
-def _table_rows(
-    source: _Pushback, separator: str | None, ledger: Ledger, *, gaps: bool
-) -> Iterator[tuple[int, list[str]]]:
+def _table_rows(source: _Pushback, ledger: Ledger, *, gaps: bool) -> Iterator[tuple[int, list[str]]]:
     csv.field_size_limit(MAX_TEXT)
     begun = False
     for line, raw, fits in source:
@@ -98,39 +151,42 @@ def _table_rows(
         begun = True
         try:
             text = raw.decode()
-            separator = separator or guess_separator(text)
-            if b'"' in raw and _quote(text, separator, inside=False) == "open":
-                text = _rest_of_row(text, separator, source, line, ledger)
+            source.separator = source.separator or guess_separator(text)
+            if b'"' in raw and _quote(text, source.separator, inside=False) == "open":
+                text = _rest_of_row(text, source, line, ledger)
             if text:
-                yield line, next(csv.reader([text], delimiter=separator, strict=True))
+                yield line, next(csv.reader([text], delimiter=source.separator, strict=True))
         except UnicodeDecodeError as error:
             ledger.undecodable(line, error, raw)
         except csv.Error as error:
             ledger.reject(line, f"not a row of a table ({short(error)})", raw.decode("utf-8", "replace"))
 
 
-def _rest_of_row(text: str, separator: str, source: _Pushback, line: int, ledger: Ledger) -> str:
-    """Return `text` with the following lines up to its closing quote.
-
-    If there is no closing quote, put the lines back into `source`, reject the row and return "".
-    """
-    taken: list[tuple[int, bytes, bool]] = []
-    size, state = 0, "open"
-    for item in source:
-        taken.append(item)
-        size += len(item[1])
-        state = _quote(item[1].decode("utf-8", "replace"), separator, inside=True)
-        if not item[2] or size > MAX_TEXT or state != "open":
-            break
-    if state == "closed":
+def _rest_of_row(text: str, source: _Pushback, line: int, ledger: Ledger) -> str:
+    """Return `text` with the following lines up to its closing quote; "" if there is none, after rejecting the row."""
+    if taken := _closing(source):
         try:
             return text + b"".join(raw for _, raw, _ in taken).decode()
         except UnicodeDecodeError as error:
             ledger.undecodable(line, error, text.encode())
             return ""
-    source.returned.extendleft(reversed(taken))
     ledger.reject(line, "a quote opens a cell and is not closed before a separator or a line's end", text)
     return ""
+
+
+def _closing(source: _Pushback) -> list[Line]:
+    """Return the following lines up to the closing quote of a cell. If there is none, leave them in `source`."""
+    taken, size, state = list[Line](), 0, "open"
+    for item in source:
+        taken.append(item)
+        size += len(item[1])
+        state = _quote(item[1].decode("utf-8", "replace"), source.separator, inside=True)
+        if not item[2] or size > MAX_TEXT or state != "open":
+            break
+    if state == "closed":
+        return taken
+    source.returned.extendleft(reversed(taken))
+    return []
 
 
 def _quote(text: str, separator: str, *, inside: bool) -> Literal["open", "closed", "broken"]:
@@ -232,22 +288,27 @@ def _spans(text: str) -> dict[str, object]:
 def json_lines(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
     """Yield (line number, object) for each line. A line that is not a JSON object is rejected."""
     with open_stream(path, encoding, ledger.tick) as stream:
-        for line, raw, fits in lines(stream, MAX_RECORD):
-            if not fits:
-                ledger.reject(line, TOO_LONG.format(MAX_RECORD), raw.decode("utf-8", "replace"))
-            elif not raw.isspace():
-                try:
-                    value = json.loads(raw.decode())
-                except UnicodeDecodeError as error:
-                    ledger.undecodable(line, error, raw)
-                    continue
-                except (ValueError, RecursionError) as error:
-                    ledger.reject(line, f"not JSON ({short(error)})", raw.decode("utf-8", "replace"))
-                    continue
-                if (record := as_row(value)) is not None and not isinstance(value, str):
-                    yield line, record
-                else:
-                    ledger.reject(line, "not a JSON object in braces", raw.decode("utf-8", "replace"))
+        yield from json_rows(lines(stream, MAX_RECORD), ledger)
+
+
+def json_rows(rows: Iterable[Line], ledger: Ledger) -> Iterator[Record]:
+    """Yield one object per line. rows: lines as `source.lines` yields them."""
+    for line, raw, fits in rows:
+        if not fits:
+            ledger.reject(line, TOO_LONG.format(MAX_RECORD), raw.decode("utf-8", "replace"))
+        elif not raw.isspace():
+            try:
+                value = json.loads(raw.decode())
+            except UnicodeDecodeError as error:
+                ledger.undecodable(line, error, raw)
+                continue
+            except (ValueError, RecursionError) as error:
+                ledger.reject(line, f"not JSON ({short(error)})", raw.decode("utf-8", "replace"))
+                continue
+            if (record := as_row(value)) is not None and not isinstance(value, str):
+                yield line, record
+            else:
+                ledger.reject(line, "not a JSON object in braces", raw.decode("utf-8", "replace"))
 
 
 def json_array(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MAX_TEXT = 1_000_000  # bytes of a line of text; a longer line is rejected without reading it into memory as a whole
 MAX_RECORD = 4_000_000  # bytes of a JSON record
 BLOCK_BYTES = 1 << 18
+Line = tuple[int, bytes, bool]  # number from 1, line, False if the line is too long
 BOMB_RATIO, BOMB_BYTES = 200, 1 << 30  # reject a file that unpacks to over 200 times its size and over 1 GiB
 MAX_BLANK = 2 << 20  # consecutive bytes of white space
 
@@ -289,7 +290,7 @@ def _refuse_binary(name: str, head: bytes, encoding: str) -> None:
         )
 
 
-def lines(stream: IO[bytes], cap: int = MAX_TEXT) -> Iterator[tuple[int, bytes, bool]]:
+def lines(stream: IO[bytes], cap: int = MAX_TEXT) -> Iterator[Line]:
     """Yield (number from 1, line, fits). fits: False for a line of more than `cap` bytes, which is cut to 10,000."""
     number = 0
     readline = stream.readline

@@ -1,4 +1,4 @@
-"""Compare one core with all cores: the import of a text file, near duplicates, and the import of documents.
+"""Compare one core with all cores: the import of text and tables, near duplicates, and the import of documents.
 
 usage: python -m tests.lab.benchmarks.bench_cores [--rows 1000000] [--documents 40] [--rounds 3]
 
@@ -8,16 +8,21 @@ same, byte for byte. CPU time includes the processes that were started. Peak mem
 """
 
 import argparse
+import json
 import resource
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq
 
 from core import processes
 from core.corpora import hygiene
@@ -63,6 +68,24 @@ def typeset(folder: Path, n: int) -> None:
         (folder / f"{i:03}.pdf").write_bytes(make.pdf(pages))
 
 
+def tables(folder: Path, rows: Sequence[str]) -> Iterator[Path]:
+    """Write the rows with a document and a year each, as JSON lines, CSV and Parquet."""
+    table = pa.table(
+        {
+            "text": rows,
+            "doc": [f"d{i // 20}" for i in range(len(rows))],
+            "year": [1990 + i % 30 for i in range(len(rows))],
+        }
+    )
+    with (folder / "rows.jsonl").open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())
+    yield folder / "rows.jsonl"
+    arrow_csv.write_csv(table, folder / "rows.csv")
+    yield folder / "rows.csv"
+    pq.write_table(table, folder / "rows.parquet")
+    yield folder / "rows.parquet"
+
+
 def used() -> float:
     """Return the CPU seconds of this process and of its processes that ended."""
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
@@ -97,6 +120,8 @@ def main() -> None:
         rows, text = planted(options.rows)[0], Path(home) / "rows.txt"
         text.write_text("\n".join(rows), encoding="utf-8")
         compare(f"import of {options.rows:,} lines", lambda: stored(text, home), options.rounds)
+        for path in tables(Path(home), rows):
+            compare(f"import of {path.name}", lambda path=path: stored(path, home), options.rounds)
         corpus = seal(home, rows)
         del rows
         compare(f"near duplicates of {options.rows:,} rows", lambda: audited(corpus), options.rounds)
