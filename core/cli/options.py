@@ -162,7 +162,7 @@ def given(values: Mapping[str, object], config: type[Config]) -> Options:
     for name in ("options", "skipgram"):
         if isinstance(pairs := options.get(name), tuple):
             options[name] = dict(_pair(commands.flag(name), text) for text in pairs)
-    return runs.with_corpora(config, options, progress)
+    return runs.with_corpora(config, options, progress.importing)
 
 
 def _pair(flag: str, text: str) -> tuple[str, str]:

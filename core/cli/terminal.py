@@ -14,12 +14,13 @@ from core.experiment.words import Finding
 from core.paths import home
 from core.projects import removals
 from core.projects.view import unreadable
-from core.runs.events import ENDINGS, Data, Event
+from core.runs.events import ENDINGS, Event, RunState, step
 from core.runs.run import Run
 from core.shown import shown, shown_json
 
 Result = dict[str, object]
 Write = Callable[[Run, str], Mapping[str, str]]  # function from run and typed path to entries to add to the result
+_IMPORTS = 0.1  # share of the bar for all imports of a command
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
 
 
@@ -38,51 +39,74 @@ def echo_json(value: object) -> None:
 
 
 class _Progress:
-    """Shows the events of a run on stderr.
+    """Shows the events of a command's runs on stderr.
 
-    On a terminal, one line shows the part, the stage and a bar, and each event overwrites it. Elsewhere, each part and
-    stage is a line of its own. Notes and devices are always lines.
+    On a terminal, one line shows a bar for all of the command, the part, the stage and its count, and each event
+    overwrites it. Elsewhere, each part and stage is a line of its own. Notes and devices are always lines.
     """
 
     def __init__(self) -> None:
-        self._part = self._stage = ""
+        self._part = self._stage = self._count = ""
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin the bar of the next command."""
+        self._state, self._before, self._after, self._reached = RunState(), 0.0, 1.0, 0.0
+
+    def importing(self, event: Event) -> None:
+        """Show an event of an import that the command needs first. Imports take little of the bar."""
+        if event.kind == "started":
+            self._after = self._reached + (_IMPORTS - self._reached) / 2
+        self(event)
 
     def __call__(self, event: Event) -> None:
         """Show an event."""
-        data, width = event.data, shutil.get_terminal_size().columns - 1
-        line, count = "", ""
+        data, width, line = event.data, shutil.get_terminal_size().columns - 1, ""
+        self._follow(event)
         if event.kind == "note":
             echo(f"note: {data['text']:<{width}}", err=True, begin="\r")
         elif event.kind == "device":
             echo(f"{'on ' + data['text']:<{width}}", err=True, begin="\r")
         elif event.kind == "part":
-            self._part, self._stage = f"[{data['number']} of {data['of']}] {data['name']}", ""
             line = self._part
         elif event.kind == "stage":
-            self._stage = line = data["name"]
-        elif event.kind == "progress":
-            count = f"  {_bar(data)}"
-        elif event.kind in ENDINGS:
-            self._part = self._stage = ""
+            line = self._stage
         if sys.stderr.isatty():
-            # A long stage is cut, so that the count stays visible.
-            head, room = ": ".join(filter(None, (self._part, self._stage))), width - len(count)
-            line = (head if len(head) <= room else f"{head[: room - 1]}…") + count
+            line = "" if event.kind in ENDINGS else self._line(width)
             echo(f"{line:<{width}}", err=True, begin="\r", end="\r" if event.kind in ENDINGS else "")
         elif line:
             echo(f"{line:<{width}}"[:width], err=True, begin="\r")
 
+    def _follow(self, event: Event) -> None:
+        """Update the part, the stage, its count, and the share of the command that is done."""
+        data = event.data
+        if event.kind == "started":
+            self._before = self._reached
+        self._state = step(self._state, event)
+        self._reached = max(self._reached, self._before + (self._after - self._before) * self._state.reached)
+        if event.kind == "part":
+            self._part, self._stage, self._count = f"[{data['number']} of {data['of']}] {data['name']}", "", ""
+        elif event.kind == "stage":
+            self._stage, self._count = data["name"], ""
+        elif event.kind == "progress":
+            of = f" of {data['total']:,}" if data["total"] else ""
+            self._count = f" {data['done']:,}{of} {data['unit']}"
+        elif event.kind in ENDINGS:
+            self._part = self._stage = self._count = ""
+            if event.kind == "succeeded" and self._after < 1:
+                self._reached, self._after = self._after, 1.0  # the command's own run follows
+            else:
+                self._forget()
+
+    def _line(self, width: int) -> str:
+        """Return the bar, part, stage and count. A long stage is cut, so that the count stays visible."""
+        full = int(10 * self._reached)
+        bar = f"[{'#' * full}{'-' * (10 - full)}] {self._reached:.0%} "
+        head, room = ": ".join(filter(None, (self._part, self._stage))), width - len(bar) - len(self._count)
+        return bar + (head if len(head) <= room else f"{head[: room - 1]}…") + self._count
+
 
 progress = _Progress()
-
-
-def _bar(data: Data) -> str:
-    """Return a bar of 10 characters and a count, or only the count if the total is unknown."""
-    done, total, unit = data["done"], data["total"], data["unit"]
-    if not total:
-        return f"{done:,} {unit}"
-    full = min(10 * done // total, 10)
-    return f"[{'#' * full}{'-' * (10 - full)}] {done:,} of {total:,} {unit}"
 
 
 def note_spoilt() -> None:

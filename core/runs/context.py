@@ -12,6 +12,7 @@ from core.runs.run import Run
 
 PROGRESS_SECONDS = 0.5  # minimum number of seconds between two progress events
 CHECK_SECONDS = 0.2  # minimum number of seconds between two checks for a cancellation
+_STAGE = 0.8  # of what is left of a part, so that a stage that follows can still move the bar
 
 Listener = Callable[[Event], None]
 
@@ -33,6 +34,7 @@ class RunContext(Reporter):
         self._log, self._listener, self._parent = log, listener, parent
         self._pending: Data | None = None
         self._guard = threading.RLock()
+        self._whole = Whole()
         self._device = ""
         self._wrote_progress = self._checked = float("-inf")
 
@@ -53,20 +55,38 @@ class RunContext(Reporter):
             self._parent.terminate()
 
     def stage(self, name: str) -> None:
+        self._whole.begin()
         self.emit("stage", {"name": name})
 
-    def part(self, number: int, of: int, name: str, *, left: float | None = None, after: float | None = None) -> None:
+    def part(
+        self,
+        number: int,
+        of: int,
+        name: str,
+        *,
+        left: float | None = None,
+        after: float | None = None,
+        shares: tuple[float, float] | None = None,
+    ) -> None:
         """Report that part `number` of `of` begins. The parts of child runs are not relayed to their parent.
 
         left: estimated seconds of this part and all later parts. after: estimated seconds of the later parts alone.
-        None: unknown.
+        None: unknown. shares: shares of the run that are done before and after this part, 0 to 1; None: all parts take
+        as long.
         """
-        self.emit("part", {"number": number, "of": of, "name": name, "left": left, "after": after})
+        self._whole.part(*(shares or ((number - 1) / of, number / of)))
+        whole = self._whole.done
+        self.emit("part", {"number": number, "of": of, "name": name, "left": left, "after": after, "whole": whole})
 
     def progress(self, done: int, total: int | None, unit: str) -> None:
         """Report progress. At most two progress events are written per second; the last one is never dropped."""
+        if total:
+            self._whole.move(_STAGE * min(done / total, 1.0))
+        self._report(int(done), None if total is None else int(total), unit)
+
+    def _report(self, done: int, total: int | None, unit: str) -> None:
         with self._guard:
-            self._pending = {"done": int(done), "total": None if total is None else int(total), "unit": unit}
+            self._pending = {"done": done, "total": total, "unit": unit, "whole": self._whole.done}
             self._write_progress_if_due()
 
     def metric(self, name: str, value: float, step: int | None = None) -> None:
@@ -129,10 +149,13 @@ class RunContext(Reporter):
         """Report an event of a child run as an event of this run, with the name of the child's kind added."""
         kind, data = child.manifest.kind, event.data
         match event.kind:
+            case "started":
+                self._whole.begin()
             case "stage":
-                self.stage(f"{kind}: {data['name']}")
+                self.emit("stage", {"name": f"{kind}: {data['name']}"})
             case "progress":
-                self.progress(data["done"], data["total"], data["unit"])
+                self._whole.move(data.get("whole") or 0.0)
+                self._report(data["done"], data["total"], data["unit"])
             case "metric":
                 self.metric(f"{kind}/{data['name']}", data["value"], data["step"])
             case "note" if "waiting_for" in data:
@@ -149,6 +172,32 @@ class RunContext(Reporter):
                 pending, self._pending = self._pending, None
                 self._wrote_progress = now
                 self.emit("progress", pending)
+
+
+class Whole:
+    """Share of a run that is done, 0 to 1, which never falls. It is exact only if all parts are as long as announced.
+
+    done: the share. A part fills the shares that it announces, and a child run what is left of its parent's part. The
+    number of stages is unknown, so each fills a share of what is left of its part.
+    """
+
+    def __init__(self) -> None:
+        self.done = self._from = 0.0
+        self._upto = 1.0
+
+    def part(self, before: float, after: float) -> None:
+        """Begin a part. before, after: shares that are done before and after it."""
+        self.done = max(self.done, round(before, 4))
+        self._upto = max(self.done, after)
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a stage or a child run."""
+        self._from = self.done
+
+    def move(self, share: float) -> None:
+        """Set the finished share of the stage or the child run, 0 to 1."""
+        self.done = max(self.done, round(self._from + (self._upto - self._from) * share, 4))
 
 
 class Parts:
@@ -179,4 +228,6 @@ class Parts:
             after = pace * sum(self._sizes[i + 1 :])
             left = after + pace * self._sizes[i]
         if len(self._sizes) > 1:
-            self._context.part(i + 1, len(self._sizes), name, left=left, after=after)
+            before, all_of_it = sum(self._sizes[:i]), sum(self._sizes) or 1.0
+            shares = before / all_of_it, (before + self._sizes[i]) / all_of_it
+            self._context.part(i + 1, len(self._sizes), name, left=left, after=after, shares=shares)

@@ -23,9 +23,16 @@ LARGEST = 1e15  # Reject larger times, counts and steps: they are damaged, and a
 _WHOLE, _NUMBER, _TEXT, _NONE = (int,), (int, float), (str,), (type(None),)
 _SHAPES: Mapping[str, Mapping[str, tuple[type, ...]]] = {  # {kind of event: {key that readers use: its types}}
     "started": {"pid": _WHOLE, "created": _NUMBER},
-    "part": {"number": _WHOLE, "of": _WHOLE, "name": _TEXT, "left": _NUMBER + _NONE, "after": _NUMBER + _NONE},
+    "part": {
+        "number": _WHOLE,
+        "of": _WHOLE,
+        "name": _TEXT,
+        "left": _NUMBER + _NONE,
+        "after": _NUMBER + _NONE,
+        "whole": _NUMBER + _NONE,
+    },
     "stage": {"name": _TEXT},
-    "progress": {"done": _WHOLE, "total": _WHOLE + _NONE, "unit": _TEXT},
+    "progress": {"done": _WHOLE, "total": _WHOLE + _NONE, "unit": _TEXT, "whole": _NUMBER + _NONE},
     "metric": {"name": _TEXT, "value": _NUMBER, "step": _WHOLE + _NONE},
     "note": {"text": _TEXT, "waiting_for": _TEXT + _NONE},
     "device": {"text": _TEXT, "machine": _TEXT},
@@ -63,6 +70,7 @@ class Data(TypedDict, total=False):
     done: int
     total: int | None
     unit: str
+    whole: float
     value: float
     step: int | None
     text: str
@@ -133,6 +141,7 @@ class RunState:
     device: description of the device in words. machine: name of the GPU or processor.
     cancelling: True if the run was asked to stop and is still running.
     worker: (pid, create time) of the latest attempt.
+    reached: share of the run that was done at the last event, 0 to 1; it never falls within an attempt.
     stage_from: (time, done) of the stage's first progress report, from which the rate is computed.
     reports: number of progress reports since the first one.
     """
@@ -162,6 +171,7 @@ class RunState:
     cancelling: bool = False
     attempts: int = 0
     worker: tuple[int, float] | None = None
+    reached: float = 0.0
     stage_from: tuple[float, int] | None = None
     reports: int = 0
 
@@ -192,6 +202,14 @@ class RunState:
         if not self.active or self.part is None or self.part.left is None:
             return None
         return max(self.part.left - (now - self.part.since), self.part.after or 0.0)
+
+    def share(self, now: float) -> float:
+        """Return the share of the run that is done, 0 to 1: by time if the time left is estimated, else by parts."""
+        left = self.left(now)
+        if left is None:
+            return self.reached
+        # In the first moment both times may be 0.
+        return max(self.reached, min(self.elapsed(now) / max(self.elapsed(now) + left, 1.0), 1.0))
 
     @property
     def out_of_memory(self) -> bool:
@@ -228,12 +246,12 @@ def step(state: RunState, event: Event) -> RunState:
                 earlier=state.seconds,
             )
         case "part":
-            state = replace(state, part=_part(data, event.time))
+            state = _reaching(replace(state, part=_part(data, event.time)), event)
         case "stage":
             state = replace(state, done=0, total=None, unit="", rate=None, eta=None)
             state = replace(state, stage=data["name"], stage_from=None, reports=0)
         case "progress":
-            state = _progress(state, event)
+            state = _reaching(_progress(state, event), event)
         case "metric" if data["name"] in state.metrics or len(state.metrics) < MOST:
             state = replace(state, metrics={**state.metrics, data["name"]: data["value"]})
         case "note" if "waiting_for" in data:
@@ -254,6 +272,12 @@ def step(state: RunState, event: Event) -> RunState:
 def _part(data: Data, since: float) -> Part:
     left, after = data.get("left"), data.get("after")
     return Part(number=data["number"], of=data["of"], name=data["name"], left=left, after=after, since=since)
+
+
+def _reaching(state: RunState, event: Event) -> RunState:
+    """Return the state with the share that is done."""
+    by_parts = event.data.get("whole") or 0.0 if state.left(event.time) is None else 0.0
+    return replace(state, reached=max(state.share(event.time), min(by_parts, 1.0)))
 
 
 def _sum(data: Data) -> tuple[int, int] | None:

@@ -58,6 +58,7 @@ _MOST = 1 / 3  # largest share of D_C to embed for the sample
 WORTH = 0.6  # if more of D_C than this share had to be embedded, all of it is embedded instead
 _MARGIN = 1.25  # a budget in tokens becomes a number of sentences, times this
 _PENALTY = 1.0  # of the ridge regression
+_DONE = (0.0, 0.05, 0.5, 0.65, 1.0)  # shares of a run that are done before its parts and at the end
 
 
 class CascadeConfig(ScoreConfig):
@@ -359,13 +360,16 @@ def run(config: CascadeConfig, job: Job) -> ScoreResult:
     sample = _sample(ids, free, strategy.learns_from(ids), share, config.seed)
     if sample is None:
         return refused(f"{count(round(share * int(free.sum())), 'sentence')} of {n:,} would need too large a sample")
+    _begin(job, 1, "the task corpus")
     work.open()
+    _begin(job, 2, "a sample")
     begin = time.perf_counter()
     work.embed(sample.rows, "first", "a sample")
     embedding = time.perf_counter() - begin
     job.context.stage(f"preparing {strategy.name}")
     strategy.prepare(work.sources, job.context)
     work.score(sample.rows, "first")
+    _begin(job, 3, "the ranking")
     begin = time.perf_counter()
     keys = work.rank(sample)
     ranking_ = time.perf_counter() - begin
@@ -378,6 +382,7 @@ def run(config: CascadeConfig, job: Job) -> ScoreResult:
     embedded = len(sample.rows) + len(further)
     if embedded > WORTH * n:
         return refused(f"{embedded / n:.0%} of the sentences would have to be embedded to keep the best ones")
+    _begin(job, 4, "the best-ranked sentences")
     if len(further):
         work.embed(further, "further", "the best-ranked sentences")
         work.score(further, "further")
@@ -398,6 +403,10 @@ def run(config: CascadeConfig, job: Job) -> ScoreResult:
         bound=found.bound,
     )
     return replace(result, made_by=work.made_by, cascade=reach)
+
+
+def _begin(job: Job, number: int, name: str) -> None:
+    job.context.part(number, len(_DONE) - 1, name, shares=(_DONE[number - 1], _DONE[number]))
 
 
 def _share(budget: Budget, lengths: IntArray, free: BoolArray) -> float:

@@ -37,6 +37,7 @@ from core.shown import count
 from core.terms import CHOICE
 
 PARTS = 3  # stages of a run: test leaks, scores, selection
+_SHARES = 0.15, 0.97  # shares of a run on a large D_C that are done before the second and the third stage
 POOL = 5  # the re-ordered head of the ranking is this many times the budget
 MOST_MMR = 20_000  # most sentences that mmr takes, because each step compares with the whole pool
 LARGE = 100_000  # sentences; a larger D_C is selected from by a cascade
@@ -120,16 +121,16 @@ def run(config: SelectConfig, job: Job) -> SelectResult:
     check_budget(budget, domain.n_sentences, domain.n_tokens)  # fail before hours of embedding
     holdout = tuple(dict.fromkeys((*config.holdout, *((config.dev,) if config.dev else ()))))
     flagging = config.model_dump(include=set(Flagging.model_fields))
-    job.context.part(1, PARTS, "duplicates and test leaks")
+    job.context.part(1, PARTS, "duplicates and test leaks", shares=(0.0, _SHARES[0]))
     audit_run = job.child("audit", corpus=config.domain, held_out=holdout, **flagging)
     # Strategies without a tagger use the dev set only to find test leaks.
     trains = any("ner" in each.models for each in involved(config.strategy, config.options))
     shared = config.model_dump(include=set(ScoreConfig.model_fields)) | {"holdout": holdout}
     shared["dev"] = config.dev if trains else ""
     shared["options"] = _sized(config, budget, domain)
-    job.context.part(2, PARTS, "scores")
+    job.context.part(2, PARTS, "scores", shares=_SHARES)
     score_run = _scored(config, job, shared, audit_run, drop)
-    job.context.part(3, PARTS, "selection")
+    job.context.part(3, PARTS, "selection", shares=(_SHARES[1], 1.0))
     job.context.stage("selecting")
     scored = Scored.read(score_run, audit_run, job.library)
     chosen = scored.choose(budget, drop)

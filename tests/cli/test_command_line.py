@@ -371,9 +371,9 @@ def test_a_terminal_shows_all_progress_on_one_line(
     monkeypatch.setenv("COLUMNS", "81")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     steps: list[tuple[EventKind, Data]] = [
-        ("part", {"number": 2, "of": 3, "name": "scores"}),
+        ("part", {"number": 2, "of": 3, "name": "scores", "whole": 0.15}),
         ("stage", {"name": "embedding contracts"}),
-        ("progress", {"done": 250_000, "total": 1_000_000, "unit": "sentences"}),
+        ("progress", {"done": 250_000, "total": 1_000_000, "unit": "sentences", "whole": 0.4}),
         ("note", {"text": "Two files are left out."}),
         ("stage", {"name": "embedding " + "contracts " * 9}),
         ("progress", {"done": 7, "total": None, "unit": "sentences"}),
@@ -385,6 +385,24 @@ def test_a_terminal_shows_all_progress_on_one_line(
         screens.append(capsys.readouterr().err)
     assert [screen.count("\n") for screen in screens] == [0, 0, 0, 1, 0, 0, 0]
     assert {len(screen) for screen in (*screens[:3], *screens[4:6])} == {81}
-    assert screens[2].strip() == "[2 of 3] scores: embedding contrac…  [##--------] 250,000 of 1,000,000 sentences"
-    assert screens[5].strip().endswith("…  7 sentences")
+    assert screens[0].strip() == "[#---------] 15% [2 of 3] scores"
+    assert screens[2].strip() == "[####------] 40% [2 of 3] scores: embedding con… 250,000 of 1,000,000 sentences"
+    assert screens[4].startswith("\r[####------] 40% [2 of 3] scores: embedding contracts")
+    assert screens[5].strip().endswith("… 7 sentences")
     assert screens[6] == f"\r{' ' * 80}\r"
+
+
+def test_a_command_with_imports_has_one_bar_that_never_falls(
+    command: Command, piles: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    code, _, err = command("select", "--task", piles[0], "--domain", piles[1], "--strategy", "random", "--budget", 7)
+    assert code == 0
+    shown = [int(percent) for percent in re.findall(r"\] (\d+)% ", err)]
+    assert shown == sorted(shown)
+    at = {
+        name: int(re.findall(rf"\] (\d+)% [^\r]*{name}", err)[-1]) for name in ("reading task", "duplicates", "scores")
+    }
+    assert 0 < at["reading task"] < 10 <= at["duplicates"] < 30 < at["scores"] < shown[-1] < 100
+    _, _, err = command("corpus", "add", piles[0])
+    assert "] 0% " in err  # each command has its own bar

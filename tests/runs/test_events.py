@@ -232,6 +232,44 @@ def test_time_left_follows_the_speed_of_finished_parts(run: Run, monkeypatch: py
     assert [one["after"] for one in part_events] == [None, 1.5 * 40, 0, None]
 
 
+def test_the_share_of_a_run_that_is_done_never_falls(run: Run) -> None:
+    def child(context: RunContext) -> dict[str, object]:
+        context.stage("reading")
+        context.progress(5, 10, "rows")
+        context.stage("counting")
+        context.progress(1, 10, "rows")
+        context.progress(10, 10, "rows")
+        return {}
+
+    def recipe(context: RunContext) -> dict[str, object]:
+        context.part(1, 3, "first", shares=(0.0, 0.2))
+        context.stage("preparing")
+        context.progress(10, 10, "rows")
+        context.part(2, 3, "second", shares=(0.2, 0.9))
+        run_or_reuse(context, "child", {}, {}, child, versions={}, key="c")
+        context.part(3, 3, "third", shares=(0.9, 1.0))
+        Parts(context, [1, 3]).next(0, "early")  # parts of its own, after parts that are over
+        context.progress(3, None, "rows")
+        return {}
+
+    execute(run, recipe)
+    events = run.events()[0]
+    # A stage fills 80% of what is left of its part. In the child: 0.4 after 5 of 10 rows, then 0.4 + 0.8 * 0.6 = 0.88.
+    shares = [round(fold(events[: i + 1], locked=True).reached, 3) for i in range(len(events))]
+    assert shares == sorted(shares)
+    assert list(dict.fromkeys(shares)) == [0.0, 0.16, 0.2, 0.2 + 0.7 * 0.4, round(0.2 + 0.7 * 0.88, 3), 0.9]
+
+
+def test_the_share_that_is_done_is_that_of_the_time_once_it_is_known() -> None:
+    known: Entry = ("part", {"number": 1, "of": 2, "name": "x", "left": 9.0, "after": 3.0, "whole": 0.5})
+    longer: Entry = ("part", {"number": 2, "of": 2, "name": "y", "left": 90.0, "after": 0.0, "whole": 0.6})
+    state = fold(log_of(STARTED, known), locked=True)  # after 1 second of 10
+    assert (state.reached, state.share(1.0), state.share(4.0)) == (0.1, 0.1, 0.4)
+    later = fold(log_of(STARTED, known, progress(1), longer), locked=True)  # 3 seconds of 93, after 2 of 10
+    assert later.reached == later.share(3.0) == 0.2
+    assert later.share(63.0) == pytest.approx(63 / 93)
+
+
 def test_a_new_attempt_keeps_notes_metrics_and_seconds_but_no_progress() -> None:
     failed: Entry = ("failed", {"error": "x"})
     note: Entry = ("note", {"text": "n"})

@@ -111,9 +111,7 @@ def progress(state: RunState) -> None:
     """Draw the progress of the run and its stage: the rate, the time left, and the run that it waits for."""
     with st.container():
         if state.part:
-            # Without an estimate for all parts, count only the finished ones.
-            of = (state.part.number - 1) / state.part.of if state.part.left is None else share(state)
-            st.progress(of, text=plain(" · ".join(whole(state, named=True))))
+            st.progress(share(state), text=plain(" · ".join(whole(state, named=True))))
         of = min(state.done / state.total, 1.0) if state.total else 0.0
         st.progress(of, text=plain(" · ".join([stage(state), *pace(state)])))
         if state.waiting_for:

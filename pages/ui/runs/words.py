@@ -117,13 +117,8 @@ def whole(state: RunState, *, named: bool = False) -> list[str]:
 
 
 def share(state: RunState) -> float:
-    """Return the finished share, 0 to 1: of the run if its time is known, else of the stage."""
-    now = time.time()
-    left = state.left(now)
-    if left is not None:
-        # In the first moment both may be 0.
-        return min(state.elapsed(now) / max(state.elapsed(now) + left, 1.0), 1.0)
-    return min(state.done / state.total, 1.0) if state.total else 0.0
+    """Return the share of the run that is done, 0 to 1; see `RunState.share`."""
+    return state.share(time.time())
 
 
 def brief(state: RunState) -> str:
