@@ -386,7 +386,7 @@ def test_a_terminal_shows_all_progress_on_one_line(
     assert [screen.count("\n") for screen in screens] == [0, 0, 0, 1, 0, 0, 0]
     assert {len(screen) for screen in (*screens[:3], *screens[4:6])} == {81}
     assert screens[0].strip() == "[#---------] 15% [2 of 3] scores"
-    assert screens[2].strip() == "[####------] 40% [2 of 3] scores: embedding con… 250,000 of 1,000,000 sentences"
+    assert screens[2].strip() == "[####------] 40% [2 of 3] scores: embedding cont… 250,000 of 1,000,000 sentences"
     assert screens[4].startswith("\r[####------] 40% [2 of 3] scores: embedding contracts")
     assert screens[5].strip().endswith("… 7 sentences")
     assert screens[6] == f"\r{' ' * 80}\r"

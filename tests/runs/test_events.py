@@ -261,13 +261,13 @@ def test_the_share_of_a_run_that_is_done_never_falls(run: Run) -> None:
 
 
 def test_the_share_that_is_done_is_that_of_the_time_once_it_is_known() -> None:
-    known: Entry = ("part", {"number": 1, "of": 2, "name": "x", "left": 9.0, "after": 3.0, "whole": 0.5})
-    longer: Entry = ("part", {"number": 2, "of": 2, "name": "y", "left": 90.0, "after": 0.0, "whole": 0.6})
-    state = fold(log_of(STARTED, known), locked=True)  # after 1 second of 10
-    assert (state.reached, state.share(1.0), state.share(4.0)) == (0.1, 0.1, 0.4)
-    later = fold(log_of(STARTED, known, progress(1), longer), locked=True)  # 3 seconds of 93, after 2 of 10
-    assert later.reached == later.share(3.0) == 0.2
-    assert later.share(63.0) == pytest.approx(63 / 93)
+    known: Entry = ("part", {**part(1, 2, 9.0, 3.0)[1], "whole": 0.5})
+    longer: Entry = ("part", {**part(2, 2, 90.0, 0.0)[1], "whole": 0.6})
+    state = fold(at((100, 101), STARTED, known), locked=True)  # after 1 second of 10
+    assert (state.reached, state.share(101), state.share(104)) == (0.1, 0.1, 0.4)
+    later = fold(at((100, 101, 102, 103), STARTED, known, progress(1), longer), locked=True)
+    assert later.reached == later.share(103) == 0.2  # 2 seconds of 10, not 3 seconds of 93
+    assert later.share(163) == pytest.approx(63 / 93)
 
 
 def test_a_new_attempt_keeps_notes_metrics_and_seconds_but_no_progress() -> None:
