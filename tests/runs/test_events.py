@@ -246,6 +246,8 @@ def test_the_share_of_a_run_that_is_done_never_falls(run: Run) -> None:
         context.stage("preparing")
         context.progress(10, 10, "rows")
         context.part(2, 3, "second", shares=(0.2, 0.9))
+        context.stage("reading")
+        context.progress(5, 10, "rows")
         run_or_reuse(context, "child", {}, {}, child, versions={}, key="c")
         context.part(3, 3, "third", shares=(0.9, 1.0))
         Parts(context, [1, 3]).next(0, "early")  # parts of its own, after parts that are over
@@ -257,7 +259,9 @@ def test_the_share_of_a_run_that_is_done_never_falls(run: Run) -> None:
     # A stage fills 80% of what is left of its part. In the child: 0.4 after 5 of 10 rows, then 0.4 + 0.8 * 0.6 = 0.88.
     shares = [round(fold(events[: i + 1], locked=True).reached, 3) for i in range(len(events))]
     assert shares == sorted(shares)
-    assert list(dict.fromkeys(shares)) == [0.0, 0.16, 0.2, 0.2 + 0.7 * 0.4, round(0.2 + 0.7 * 0.88, 3), 0.9]
+    second = 0.2 + 0.7 * 0.4
+    child_of_second = [round(second + (0.9 - second) * share, 3) for share in (0.4, 0.88)]
+    assert list(dict.fromkeys(shares)) == [0.0, 0.16, 0.2, second, *child_of_second, 0.9]
 
 
 def test_the_share_that_is_done_is_that_of_the_time_once_it_is_known() -> None:
