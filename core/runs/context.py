@@ -228,6 +228,6 @@ class Parts:
             after = pace * sum(self._sizes[i + 1 :])
             left = after + pace * self._sizes[i]
         if len(self._sizes) > 1:
-            before, all_of_it = sum(self._sizes[:i]), sum(self._sizes) or 1.0
-            shares = before / all_of_it, (before + self._sizes[i]) / all_of_it
+            before, whole = sum(self._sizes[:i]), sum(self._sizes)
+            shares = (before / whole, (before + self._sizes[i]) / whole) if whole else None
             self._context.part(i + 1, len(self._sizes), name, left=left, after=after, shares=shares)

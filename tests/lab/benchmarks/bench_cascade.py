@@ -10,6 +10,11 @@ the import and the cascade alone.
 embedding of D_C, and counts how often at least 99% of the exact selection was kept.
 
     python -m tests.lab.benchmarks.bench_cascade [--rows 300000] [--sizes 0 100 30] [--draws 20] [--budget 2%] [--no-exact]
+
+`--kill` instead kills the process that selects with SIGKILL once in each stage, resumes it each time, and compares all
+files of all runs with those of an undisturbed selection in a copy of the home.
+
+    python -m tests.lab.benchmarks.bench_cascade --kill --rows 40000 --budget 10% [--encoder FOLDER]
 """
 
 import argparse
@@ -17,11 +22,15 @@ import gzip
 import json
 import os
 import random
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
-from itertools import cycle, islice
+from collections.abc import Iterator
+from itertools import cycle, islice, pairwise
 from pathlib import Path
+from signal import SIGKILL
 
 import numpy as np
 
@@ -30,17 +39,27 @@ from core.encoders import vectors
 from core.project_list import shared_home
 from core.projects import runs
 from core.results import IntArray, Role
+from core.runs.events import read_events
 from core.runs.result import read
 from core.selection import cascade
 from core.selection import view as selections
 from core.selection.base import Source
 from core.selection.result import ScoreResult, SelectResult
 from tests.homes import project_in
-from tests.lab.benchmarks.bench_select import run
+from tests.lab.benchmarks.bench_select import ROOT, run
 from tests.lab.benchmarks.data import DATA, sentences
+from tests.lab.torture.outcome import differences, here, outcome
 
 DOMAINS = ("crossner-ai", "crossner-music", "crossner-literature")
 EDITED = 1 / 3  # share of the words of a repeated sentence that are replaced
+# {stage, {} for first or further: begin of its name in the events of a selection}
+STAGES = {
+    "audit": "audit: comparing",
+    "{} embedding": "cascade: embedding ",
+    "{} scores": "cascade: scoring ",
+    "ranking": "cascade: ranking ",
+}
+KILLED = ("audit", "first embedding", "first scores", "ranking", "further embedding", "further scores")
 HEAD = (
     "| T_C | import | exact | cascade | ratio | embedded | bound | overlap | hidden, exact | hidden, cascade "
     "| peak, exact / cascade |"
@@ -143,6 +162,76 @@ def draws(args: argparse.Namespace, home: Path, task: str) -> None:
     print(f"\nAt least {cascade.KEPT:.0%} kept in {good} of {len(kept)} draws; mean {np.mean(kept):.4f}.")
 
 
+def stages(home: Path) -> Iterator[tuple[str, float]]:
+    """Yield (stage of `STAGES`, time of its begin) of the last attempt of a selection. Other stages are named ""."""
+    (log,) = project_in(home).glob("runs/*-select-*/events.jsonl")
+    events, _ = read_events(log)
+    begun = max(i for i, event in enumerate(events) if event.kind == "started")
+    part = "first"
+    for event in events[begun:]:
+        if event.kind == "stage":
+            name = event.data["name"]
+            part = "further" if "embedding the best-ranked" in name else part
+            yield (
+                next((stage.format(part) for stage, words in STAGES.items() if name.startswith(words)), ""),
+                event.time,
+            )
+
+
+def now_in(home: Path) -> str:
+    return list(stages(home))[-1][0] if list(project_in(home).glob("runs/*-select-*/events.jsonl")) else ""
+
+
+def killed(words: list[str], home: Path, stage: str, delay: float) -> tuple[bool, str]:
+    """Start the command and kill it `delay` seconds after a stage began.
+
+    Return if it was still in this stage, and the stage in which it was.
+    """
+    process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None and now_in(home) != stage:
+        time.sleep(0.01)
+    time.sleep(delay)
+    process.send_signal(SIGKILL)
+    ended, found = process.wait(), now_in(home)
+    return ended == -SIGKILL and found == stage, "no stage, as it had ended" if ended != -SIGKILL else found
+
+
+def kills(args: argparse.Namespace, scratch: Path, task: Path) -> None:
+    """Print the stage of each kill, and the files that differ from those of the undisturbed selection."""
+    words = [sys.executable, "-m", "core", "--home"]
+    for path, name in ((task, "task"), (task.parent / "domain.txt", "domain")):
+        run([*words, str(scratch / "calm"), "corpus", "add", str(path), "--name", name, "--json"])
+    for copy in ("stormy", "again"):
+        shutil.copytree(scratch / "calm", scratch / copy)
+    before = here(project_in(scratch / "calm"))
+    select = ["select", "--task", "task", "--domain", "domain", "--strategy", args.strategy, "--budget", args.budget]
+    select += ["--cascade", "--json", *(["--encoder", args.encoder] if args.encoder else [])]
+    _, seconds, _ = run([*words, str(scratch / "calm"), *select])
+    taken = dict[str, float]()
+    found = [*stages(scratch / "calm"), ("", time.time())]
+    for (stage, begin), (_, end) in pairwise(found):
+        taken[stage] = end - begin
+    assert taken.keys() >= set(KILLED), "the cascade was not used; give another encoder, budget or number of rows"
+    print(
+        f"undisturbed: {seconds:.0f} s; " + ", ".join(f"{stage} {taken[stage]:.1f} s" for stage in KILLED), flush=True
+    )
+    missed, lots = list(KILLED), random.Random(args.seed)
+    for home in ("stormy", "again"):  # a stage that was over before the kill is tried again in another home
+        for stage in missed:
+            there, where = killed(
+                [*words, str(scratch / home), *select], scratch / home, stage, lots.random() / 2 * taken[stage]
+            )
+            missed = [each for each in missed if each != stage or not there]
+            print(f"killed in {where}" + ("" if there else f", not in {stage}"), flush=True)
+        run([*words, str(scratch / home), *select])
+        calm, stormy = (outcome(project_in(scratch / name), before) for name in ("calm", home))
+        different = differences(calm, stormy)
+        print(f"{len(calm):,} files and results compared, {len(different)} differ {different}", flush=True)
+        if not missed:
+            return
+    print(f"never killed in: {', '.join(missed)}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=300_000)
@@ -152,9 +241,19 @@ def main() -> None:
     parser.add_argument("--budget", default="2%")
     parser.add_argument("--draws", type=int, default=0)
     parser.add_argument("--no-exact", action="store_true", help="only the cascade, without what it is compared with")
+    parser.add_argument("--kill", action="store_true")
+    parser.add_argument("--encoder", default="", help="for --kill; default: the bundled one")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments of --kill")
     parser.add_argument("--data", type=Path, default=DATA)
     args = parser.parse_args()
     texts = repeated(unlabelled(args.data), args.rows)
+    if args.kill:
+        with tempfile.TemporaryDirectory() as folder:
+            build(args.data, args.domains[0], texts, Path(folder))
+            task = Path(folder) / "task.txt"
+            task.write_text("\n".join(sentences(args.data / args.domains[0] / "train.conll")) + "\n", encoding="utf-8")
+            kills(args, Path(folder), task)
+        return
     print(
         f"{cards.processor()}, {os.cpu_count()} cores, {len(texts):,} sentences\n{HEAD}\n|---|{'---:|' * 10}",
         flush=True,

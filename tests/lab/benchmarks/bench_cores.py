@@ -14,6 +14,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from itertools import cycle
 from pathlib import Path
@@ -121,7 +122,7 @@ def main() -> None:
         text.write_text("\n".join(rows), encoding="utf-8")
         compare(f"import of {options.rows:,} lines", lambda: stored(text, home), options.rounds)
         for path in tables(Path(home), rows):
-            compare(f"import of {path.name}", lambda path=path: stored(path, home), options.rounds)
+            compare(f"import of {path.name}", partial(stored, path, home), options.rounds)
         corpus = seal(home, rows)
         del rows
         compare(f"near duplicates of {options.rows:,} rows", lambda: audited(corpus), options.rounds)
