@@ -1,6 +1,7 @@
 """The commands `prevalence`, `which-strategy`, `select`, `map` and `export`, and the group `choice`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -23,8 +24,9 @@ from core.selection import view as selections
 from core.selection import which_view as which
 from core.selection.choice import Choice
 from core.selection.prevalence import PrevalenceResult
-from core.selection.result import ScoredRow
+from core.selection.result import NotServed, ScoredRow
 from core.selection.which_strategy import WhichStrategyResult
+from core.shown_command import command
 
 _format = click.option(
     "--format",
@@ -119,12 +121,21 @@ def export(
     """Write a selection with its hand edits. CHOICE is its id, its name, or the id of its `select` run."""
     wanted, written = choices.find(choice), remote.named(output)
     keep, budget = runs.get(wanted.run).manifest.config["keep"], budget or wanted.budget
-    with remote.outgoing(output) as path:
+    with _saying_how(wanted, budget), remote.outgoing(output) as path:
         if region:
             regions.write_region(wanted.id, region, path, format, budget)
         else:
             selections.export(wanted.id, budget, keep, path, format)
     report({"run": wanted.run, "choice": wanted.id, "output": written}, as_json, written)
+
+
+@contextmanager
+def _saying_how(wanted: Choice, budget: str) -> Iterator[None]:
+    """Add to the error for a budget that the scores do not serve the command that selects again."""
+    try:
+        yield
+    except NotServed as error:
+        raise NotServed(f"{error} The command is: {command('select', selections.again(wanted.id, budget))}") from error
 
 
 _which = click.argument("choice", required=False)
@@ -195,7 +206,8 @@ def choice_take(choice: str, as_json: bool) -> None:
 def choice_set(choice: str | None, budget: str, as_json: bool) -> None:
     """Change the budget of a selection. Nothing is scored again, and hand edits stay."""
     wanted = _find(choice)
-    selections.keep_budget(wanted.id, budget)
+    with _saying_how(wanted, budget):
+        selections.keep_budget(wanted.id, budget)
     report(_as_dict(selections.at(wanted.id)), as_json, wanted.id)
 
 

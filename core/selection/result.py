@@ -151,6 +151,10 @@ def read_rows(select_run: Run) -> IntArray:
         return rows
 
 
+class NotServed(ConfigError):
+    """The scores of a cascade do not serve a budget or flags. Another `select` run with these options does."""
+
+
 class ScoredRow(TypedDict):
     """A sentence of D_C. row: its row in D_C. flags: flags that are set. place: file and page, or ""."""
 
@@ -206,7 +210,7 @@ class Scored:
     def choose(self, budget: Budget, drop: Sequence[str]) -> Selection:
         """Select within a budget, see `selection.choose`. Takes milliseconds for a million rows.
 
-        Errors: those of `selection.choose`; also ConfigError if a cascade did not score sentences that the budget or
+        Errors: those of `selection.choose`; also NotServed if a cascade did not score sentences that the budget or
         the flags need.
         """
         chosen = choose(self.scores, budget, lengths=self.lengths, mask=self.audit.mask, drop=drop, order=self.order)
@@ -214,16 +218,16 @@ class Scored:
 
     def _of_cascade(self, chosen: Selection, cascade: Cascade, drop: Sequence[str]) -> Selection:
         """Check a selection from the scores of a cascade, and count only embedded sentences as not scored."""
-        way_out = "select again, or embed every sentence with --exact"
+        again = "select again with this"
         if kept := [flag for flag in cascade.withheld if flag not in drop]:
-            raise ConfigError(
+            raise NotServed(
                 f"keep: sentences flagged {kept[0]} have no scores, because a cascade embedded only the most promising "
-                f"sentences without flags; {way_out}."
+                f"sentences without flags; {again} option."
             )
         if len(chosen.rows) > cascade.within:
-            raise ConfigError(
+            raise NotServed(
                 f"budget: {chosen.budget} selects {count(len(chosen.rows), 'sentence')}, but a cascade scored only "
-                f"enough for the best {cascade.within:,}; give a smaller budget, {way_out}."
+                f"enough for the best {cascade.within:,}; give a smaller budget, or {again} one."
             )
         empty = cascade.embedded - len(self.order)
         dropped = {reason: n for reason, n in chosen.dropped.items() if reason != "not_scored"}

@@ -121,6 +121,11 @@ def keep_budget(choice_id: str, budget: str) -> None:
     choice.write(changed.folder, choice.BUDGET, None if usual else settled)
 
 
+def again(choice_id: str, budget: str) -> dict[str, object]:
+    """Return the options of a `select` run that selects within a budget that the selection's scores do not serve."""
+    return {**run_of(choice_id).manifest.config, "budget": budget}
+
+
 def score_bins(choice_id: str) -> plot.ScoreBins:
     """Return a histogram of all scores that a selection was made from."""
     return _score_bins(choice.run_of(choice_id))

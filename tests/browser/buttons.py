@@ -37,7 +37,7 @@ BY_WALK = {
     "assisting": "assisting.download assisting.seal assisting.drift.csv assisting.sweep.start assisting.start",
 }
 ELSEWHERE = """
-    home.report.pdf home.find.stronger home.find.again selection.count selection.counted selection.which.start selection.which.use *.choice.aside *.choice.keep *.choice.more *.choice.rename
+    home.report.pdf home.find.stronger home.find.again selection.again selection.count selection.counted selection.which.start selection.which.use *.choice.aside *.choice.keep *.choice.more *.choice.rename
     *.choice.remove explore.choose explore.tag.start explore.make *.time results.take.* results.take.copy
     results.try.start results.try.* results.again.start results.surer results.next.*
     corpora.filter.start corpora.filter.*

@@ -29,6 +29,7 @@ from core.runs.result import read
 from core.selection import STRATEGIES, choices, insights, which_view
 from core.selection import view as selections
 from core.selection.prevalence import PrevalenceResult
+from core.selection.result import NotServed
 from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import Seal, sentence
@@ -227,6 +228,26 @@ def test_another_unit_keeps_the_selection_and_an_empty_budget_is_refused(run_id:
     assert app.slider[0].value == float(LONG.removeprefix("threshold:"))
     app.slider[0].set_value(0.6000000000000001).run()  # the slider in a browser returns such numbers
     assert selections.kept_budget(run_id) == "threshold:0.6"
+
+
+def test_a_budget_that_a_cascade_does_not_serve_is_selected_again_on_request(
+    run_id: str, started_runs: list[tuple[str, Mapping[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def only_less(choice_id: str, budget: str) -> None:
+        if Budget.parse(budget).value > 0.3:
+            raise NotServed("budget: the scores of the cascade end at 30%.")
+
+    monkeypatch.setattr(selections, "keep_budget", only_less)
+    app = opened(SELECTION)
+    assert "selection.again" not in keys(app)
+    app.slider[0].set_value(50.0).run()
+    assert [error.value for error in app.error] == [plain("budget: the scores of the cascade end at 30%.")]
+    assert len(app.run().error) == 1  # it stays until another budget is set
+    app.slider[0].set_value(25.0).run()
+    assert not app.error
+    app.slider[0].set_value(50.0).run()
+    press(app, "selection.again")
+    assert started_runs == [("select", {**runs.get(run_id).manifest.config, "budget": "50%"})]
 
 
 def test_share_becomes_a_threshold_for_the_same_sentences(seal: Seal, parts: dict[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 import random
 import re
+import shlex
 import shutil
 import zipfile
 from itertools import chain
@@ -27,7 +28,7 @@ from core.runs.run import Run
 from core.selection import cascade, insights, select
 from core.selection import view as selections
 from core.selection.result import ScoreResult, SelectResult
-from tests.conftest import Seal, sentence
+from tests.conftest import Command, Seal, sentence
 from tests.homes import executed
 
 N = 5_000
@@ -207,6 +208,18 @@ def test_the_run_says_what_was_embedded_and_refuses_what_its_scores_do_not_serve
         selections.keep_budget(quick.id, "1501")
     with pytest.raises(ConfigError, match="flagged too_short have no scores"):
         selections.choose(quick.id, "1000", ["too_short"])
+
+
+def test_a_refused_budget_names_the_command_that_selects_again(quick: Run, command: Command) -> None:
+    code, _, err = command("choice", "set", quick.id, "--budget", 1501)
+    assert code == 2
+    assert "a cascade scored only as many as the best 1,500 need; give a smaller budget, or select again" in err
+    words = shlex.split(err.partition("The command is: ")[2])
+    assert words[:4] == ["python", "-m", "core", "select"]
+    assert words[words.index("--budget") + 1] == "1501"
+    assert "--cascade" in words
+    assert command(*words[3:], "--json")[0] == 0
+    assert runs.listed("select")[0].manifest.config == {**quick.manifest.config, "budget": "1501"}
 
 
 def test_pages_explain_sentences_that_were_not_embedded(quick: Run) -> None:

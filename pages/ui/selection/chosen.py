@@ -23,15 +23,17 @@ from core.selection import view as selections
 from core.selection.choice import run_of
 from core.selection.insights import Which
 from core.selection.prevalence import PrevalenceResult
+from core.selection.result import NotServed
 from core.shown import count
-from pages.ui.choice import REFUSED, say_refused
+from pages.ui.choice import REFUSED, VISIT, say_refused
 from pages.ui.frame import guard, looked
 from pages.ui.project import later, page_link, switch_page
 from pages.ui.removal import orphaned, span_words
-from pages.ui.runs.links import EXPLORE, TRAINING
+from pages.ui.runs.links import EXPLORE, TRAINING, attach
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import is_dark, plain, pressed, same_command, table, with_place
 
+AGAIN = "selection.again.asked"  # in the session: selection, budget that its scores do not serve, and the reason
 LARGEST_DOWNLOAD = 200_000_000  # largest download in bytes, roughly; larger files are written to the exports folder
 FORMATS: Mapping[Format, str] = {"txt": "text", "jsonl": "JSONL", "parquet": "Parquet", "folder": "folder for datasets"}
 REASONS = {
@@ -250,6 +252,19 @@ def controls(choice_id: str) -> None:
         )
         {"fraction": _share, "threshold": _threshold}.get(kept.unit, _count)(choice_id, kept)
     say_refused()
+    _again(choice_id)
+
+
+def _again(choice_id: str) -> None:
+    """Offer to select again with a budget that the scores of a cascade do not serve."""
+    asked, budget, why = st.session_state.get(AGAIN, ("", "", ""))
+    if asked != choice_id:
+        return
+    st.error(plain(why), icon=":material/error:")
+    if pressed("Select again with this budget", "selection.again", icon=":material/filter_alt:"):
+        attach(runs.start("select", selections.again(choice_id, budget)), VISIT)
+        del st.session_state[AGAIN]
+        st.rerun()
 
 
 def _share(choice_id: str, kept: Budget) -> None:
@@ -316,8 +331,13 @@ def _show(key: str, value: object) -> None:
 
 
 def _keep(choice_id: str, budget: Callable[[], str]) -> None:
+    st.session_state.pop(AGAIN, None)
     try:
-        selections.keep_budget(choice_id, budget())
+        wanted = budget()
+        try:
+            selections.keep_budget(choice_id, wanted)
+        except NotServed as error:
+            st.session_state[AGAIN] = choice_id, wanted, str(error)
     except WinnowError as error:
         st.session_state[REFUSED] = str(error)
 
@@ -356,5 +376,5 @@ def _counted(choice_id: str, count: PrevalenceResult, asked: int) -> None:
         if budget is None or budget == selections.kept_budget(choice_id):
             return
         if pressed(f"Ask for {count.about:,}", "selection.counted", icon=":material/check:"):
-            selections.keep_budget(choice_id, budget)
+            _keep(choice_id, lambda: budget)
             st.rerun()
