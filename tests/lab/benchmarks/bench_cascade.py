@@ -243,13 +243,14 @@ def main() -> None:
     parser.add_argument("--no-exact", action="store_true", help="only the cascade, without what it is compared with")
     parser.add_argument("--kill", action="store_true")
     parser.add_argument("--encoder", default="", help="for --kill; default: the bundled one")
+    parser.add_argument("--words", type=int, default=1000, help="for --kill: words of a sentence to keep, for a trial")
     parser.add_argument("--seed", type=int, default=0, help="of the moments of --kill")
     parser.add_argument("--data", type=Path, default=DATA)
     args = parser.parse_args()
     texts = repeated(unlabelled(args.data), args.rows)
     if args.kill:
         with tempfile.TemporaryDirectory() as folder:
-            build(args.data, args.domains[0], texts, Path(folder))
+            build(args.data, args.domains[0], [" ".join(text.split()[: args.words]) for text in texts], Path(folder))
             task = Path(folder) / "task.txt"
             task.write_text("\n".join(sentences(args.data / args.domains[0] / "train.conll")) + "\n", encoding="utf-8")
             kills(args, Path(folder), task)
