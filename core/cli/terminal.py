@@ -81,7 +81,7 @@ class _Progress:
         """Update the part, the stage, its count, and the share of the command that is done."""
         data = event.data
         if event.kind == "started":
-            self._before = self._reached
+            self._before, self._state = self._reached, RunState()
         self._state = step(self._state, event)
         self._reached = max(self._reached, self._before + (self._after - self._before) * self._state.reached)
         if event.kind == "part":
@@ -100,6 +100,8 @@ class _Progress:
 
     def _line(self, width: int) -> str:
         """Return the bar, part, stage and count. A long stage is cut, so that the count stays visible."""
+        if not (self._part or self._stage):
+            return ""
         full = int(10 * self._reached)
         bar = f"[{'#' * full}{'-' * (10 - full)}] {self._reached:.0%} "
         head, room = ": ".join(filter(None, (self._part, self._stage))), width - len(bar) - len(self._count)
