@@ -213,7 +213,7 @@ def test_the_run_says_what_was_embedded_and_refuses_what_its_scores_do_not_serve
 def test_a_refused_budget_names_the_command_that_selects_again(quick: Run, command: Command) -> None:
     code, _, err = command("choice", "set", quick.id, "--budget", 1501)
     assert code == 2
-    assert "a cascade scored only as many as the best 1,500 need; give a smaller budget, or select again" in err
+    assert "a cascade scored only enough for the best 1,500; give a smaller budget, or select again" in err
     words = shlex.split(err.partition("The command is: ")[2])
     assert words[:4] == ["python", "-m", "core", "select"]
     assert words[words.index("--budget") + 1] == "1501"
