@@ -80,6 +80,7 @@ def _setup() -> None:
         encoders.show(options)
     if kind == "experiment":
         options = fewer_labels(options, "training.labels")
+        form.not_estimated(options)
     may_start, anyway = data_check.gate(
         corpora.check_run(kind, options), "training", here=TRAINING, cures=data_check.fitting_budget(BUDGETS)
     )

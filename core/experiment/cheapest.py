@@ -202,7 +202,7 @@ def cheapest(board: ExperimentResult, store: RunStore) -> Cheapest | None:
         # A reference line trains no tagger, so it may take less time than `none`; `_way` raises its cost to LEAST.
         ways.append(_way(line_name(row), gap, (row.seconds or 0.0) - usual, level, row.person_seconds))
     ways += [way for line in estimated if (way := _of_labels(line, none, store, level))]
-    return found(ways, _missing(others, labels=bool(estimated)))
+    return found(ways, _missing(others, board.more_labels))
 
 
 def _is_way(row: ArmRow) -> bool:
@@ -245,11 +245,12 @@ def _of_labels(line: MoreLabels, none: ArmRow, store: RunStore, level: float) ->
     )
 
 
-def _missing(others: Sequence[ArmRow], *, labels: bool) -> list[str]:
-    """List the kinds of lines that the experiment lacks, in words. labels: True if it estimated more labels."""
+def _missing(others: Sequence[ArmRow], labels: Sequence[MoreLabels]) -> list[str]:
+    """List the kinds of lines that the experiment lacks, in words. labels: its estimates, also those without a score."""
     names = [row.arm for row in others]
     borrowed = any(arm.first or arm.assisting for arm in (find(name.partition(f" {ENCODER}")[0]) for name in names))
-    missing = [] if labels else ["more labels"]
+    unknown = "more labels (which could not be estimated)" if labels else "more labels"
+    missing = [] if any(line.estimate for line in labels) else [unknown]
     missing += [] if borrowed else ["labels of another corpus"]
     missing += [] if any(row.pretrain_run for row in others) else ["pre-training"]
     found = {row.reference for row in others} | ({DICTIONARY} if NAMES in names else set())

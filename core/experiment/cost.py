@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
@@ -41,6 +41,7 @@ AUDIT, SCORE = 4e-6, 2e-6  # seconds per token to flag sentences, and to score e
 SKIPGRAM = 2e-5  # seconds per token, to learn word vectors in five epochs on two cores
 STATES = 8  # encoding sentences one by one takes this many times as long as in batches
 TRUSTED = 20.0  # planned seconds after which the elapsed time corrects the estimates
+OF_LABELS = (CHECK, "skl", "difficulty", "rebuild", "finetune")  # kinds of steps that read L_C or a part of it
 LIMITS = (0.25, 4.0)  # bounds of that correction, so that one unusual step does not distort all later ones
 _WORDS = {
     "halves": "splitting the labelled sentences",
@@ -418,8 +419,16 @@ class NotYet(Exception):
     """Raised by `Lookup` for a run that has not finished."""
 
 
+@dataclass(frozen=True, slots=True)
 class Lookup(Job):
-    """A `Job` that finds finished runs and starts none."""
+    """A `Job` that finds finished runs and starts none. stand_ins: {fingerprint: corpus to return in its place}."""
+
+    stand_ins: Mapping[str, Corpus] = field(default_factory=dict)
+
+    def corpus(self, reference: str) -> Corpus:
+        """Return a corpus by fingerprint or name, or its stand-in."""
+        found = self.library.find(reference)
+        return self.stand_ins.get(found.fingerprint, found)
 
     def child(self, kind: str, **options: object) -> Run:
         """Return the finished run of a kind and options. Errors: NotYet."""
@@ -463,7 +472,9 @@ def cost(
     corpora = _halved(config, corpora) if config.cross else corpora
     if labels:
         train = corpora["train"]
-        corpora["train"] = replace(train, n_sentences=labels, n_tokens=round(labels * train.n_tokens / len(train)))
+        fewer = replace(train, n_sentences=labels, n_tokens=round(labels * train.n_tokens / len(train)))
+        corpora["train"] = fewer
+        job = replace(job, stand_ins={train.fingerprint: fewer})
     lists = ("sources", "also_test", "dictionary")
     further = {role: [job.corpus(name) for name in getattr(config, role)] for role in lists}
     speeds = Speeds(RunStore(home))
@@ -471,9 +482,8 @@ def cost(
     seconds = Seconds(config, measured, corpora, **further, firsts=stages.firsts, others=others or {}, speeds=speeds)
     planned = lines(stages, measured.pieces["task"])
     steps = [step for block in in_order(planned, config.stops) for step in block]
-    found = _look(job, steps)
-    # With fewer labels, finished taggers cannot be reused, because they were trained on all labels.
-    runs = {step: run for step, run in found.items() if not (labels and step.kind == "finetune")}
+    # With fewer labels, runs that read all labels cannot be reused.
+    runs = _look(job, [step for step in steps if not (labels and step.kind in OF_LABELS)])
     takes = {step: 0.0 if step in runs else seconds.of(step) for step in steps}
     priced = tuple(
         Priced(kind=step.kind, line=str(step.cell), what=step.what, finished=step in runs, seconds=takes[step])

@@ -104,7 +104,7 @@ def _board_markdown(result: ExperimentResult) -> str:
         sd = "" if row.sd is None else f"{row.sd:.2f}"
         cells = [row.arm, row.budget, f"{row.sentences:,}", f"{row.tokens:,}", dev_words(row), f"{row.mean:.2f}"]
         mark = EXPLORATORY * row.exploratory
-        answers = [f"{answer}{mark}" if answer else "" for answer in (row.helped or row.verdict, row.chose)]
+        answers = [f"{answer}{mark}" if answer else "" for answer in (_helped(row), row.chose)]
         rows.append([*cells, sd, gain, *answers, f"{row.gpu_hours:.2f}", *takes(row).values()])
     heads = (*HEADS, f"against {baseline_words(result.leaderboard)}", *ANSWERS, *map(str.lower, TAKES.values()))
     lines += _markdown(heads, rows, numbers=(2, 3, 4, 5, 6, *range(10, 14)))
@@ -245,7 +245,12 @@ def answers(row: ArmRow) -> tuple[str, str]:
     # One selection and one pre-training per line do not show how much the result varies between draws.
     not_asked = "a quick look cannot tell" if row.delta_random is not None else ""
     mark = EXPLORATORY * row.exploratory
-    return f"{row.helped or row.verdict}{mark}", f"{row.chose}{mark}" if row.chose else not_asked
+    return f"{_helped(row)}{mark}", f"{row.chose}{mark}" if row.chose else not_asked
+
+
+def _helped(row: ArmRow) -> str:
+    """Return the answer to "Did the line help?"; for a control it is marked, because a control gets no verdict."""
+    return f"control: {row.helped}" if row.verdict == "control" and row.helped else row.helped or row.verdict
 
 
 def all_read(rows: Sequence[ArmRow]) -> bool:

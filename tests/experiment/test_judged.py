@@ -227,6 +227,9 @@ def test_variants_other_than_the_claim_are_exploratory(home: Path) -> None:
     assert lpft.arm == "lpft"
     assert answers(lpft) == (f"{lpft.helped}, exploratory", "")
     assert answers(claim) == (claim.helped, claim.chose)
+    random = next(row for row in board.leaderboard if row.arm == "random")
+    assert answers(random) == (f"control: {random.helped}", "")
+    assert f"| control: {random.helped} |  |" in as_markdown(board)
     assert f"| {lpft.helped}, exploratory |  |" in as_markdown(board)
     assert [row["exploratory"] for row in csv.DictReader(as_csv(board).splitlines())].count("True") == 1
     assert f"{lpft.helped}, exploratory" in finished.html_report(run.id)

@@ -109,8 +109,15 @@ def test_parts_are_costed_once_and_a_second_estimate_reuses_them(corpora: Librar
         "replicate 1, 12 labelled sentences, draw 1",
         "replicate 1, 24 labelled sentences, draw 1",
     ]
+    fewer = [step for step in experiments._cost(two, 40).steps if step.line == "labels:+24"]
+    assert [step.what for step in fewer][:2] == [
+        "replicate 1, 10 labelled sentences, draw 1",
+        "replicate 1, 20 labelled sentences, draw 1",
+    ]
+    assert not [step for step in experiments._cost(two, 39).steps if step.line == "labels:+24"]
     runs.execute("experiment", ASKED)
     assert experiments.cost(two).seconds == 0
+    assert experiments._cost(two, 40).lines["labels:+24"] == sum(step.seconds for step in fewer)
     near, far = results.board(runs.execute("experiment", two).id).more_labels
     assert near.runs == far.runs
     assert near.f1
@@ -151,6 +158,10 @@ def test_what_cannot_be_estimated_says_why_and_trains_nothing_for_it(corpora: Li
     assert f"- labels:+49: {why}" in tables.as_markdown(results.board(run.id)).splitlines()
     assert ",not estimated," in tables.as_csv(results.board(run.id)).splitlines()[-1]
     assert results.board(run.id).cheapest is None
+    beside = runs.execute("experiment", {**asked, "arms": ("none", "dictionary", "labels:+49")})
+    found = results.board(beside.id).cheapest
+    assert found
+    assert "Not compared here: more labels (which could not be estimated), labels of another corpus," in found.words
     one = line_of(runs.execute("experiment", {**ASKED, "seeds": (1,)}).id)
     assert one.words == "Not estimated: one seed shows no spread; give three."
 

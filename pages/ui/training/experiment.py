@@ -280,8 +280,6 @@ def options() -> dict[str, Any] | None:
     except ConfigError as error:
         st.info(plain(str(error)))
         return None
-    for words in view.not_estimated(asked):
-        st.info(plain(words))
     return asked
 
 

@@ -170,6 +170,12 @@ def fewer_labels(options: Mapping[str, object], key: str) -> dict[str, object]:
     return experiments.on_fewer_labels(options, chosen) if chosen else dict(options)
 
 
+def not_estimated(options: Mapping[str, object]) -> None:
+    """Say which estimates of more labels are impossible, and why."""
+    for words in experiments.not_estimated(options):
+        st.info(plain(words))
+
+
 CHOICE, ARRIVED, ADRIFT = "training.selection", "training.arrived", ":material/link_off:"
 HELD = "Sentences of the dev and test sets and their near duplicates: reading them would make the test too easy."
 
