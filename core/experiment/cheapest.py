@@ -246,7 +246,7 @@ def _of_labels(line: MoreLabels, none: ArmRow, store: RunStore, level: float) ->
 
 
 def _missing(others: Sequence[ArmRow], labels: Sequence[MoreLabels]) -> list[str]:
-    """List the kinds of lines that the experiment lacks, in words. labels: its estimates, also those without a score."""
+    """List the kinds of lines that the experiment lacks, in words. labels: its estimates, with and without a score."""
     names = [row.arm for row in others]
     borrowed = any(arm.first or arm.assisting for arm in (find(name.partition(f" {ENCODER}")[0]) for name in names))
     unknown = "more labels (which could not be estimated)" if labels else "more labels"

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from core.assisting.skl import parse_map, renamed
@@ -235,19 +236,19 @@ def _train_and_test(config: FinetuneConfig, job: Job, splits: Splits, seed: int,
             f"Each epoch is scored on {settings.dev_sentences:,} of the {len(splits.dev):,} dev sentences; the "
             "reported score uses all of them."
         )
-    first = _begun(config, job, splits, seed)
+    first = _begun(config, job, splits, seed, seeds)
     tagger = _network(config, job, splits, seed)
     if first:
         _begin_from(tagger, first)
         job.context.stage(f"training, seed {seed}")
     if not seeds.place and seed == config.seeds[0]:
         _warn(config, job, splits, tagger)
-    epochs = _train(config, job, splits, tagger, seed=seed, seeds=seeds)
+    epochs = _train(config, job, splits, tagger, first=first, seed=seed, seeds=seeds)
     if splits.unlabelled and not splits.distant:
         try:
             epochs = _self_train(config, job, splits, tagger, epochs, seed=seed)
         except Cancelled:
-            _keep_stopped(job, tagger, epochs, seed=seed, seeds=seeds)
+            _keep_stopped(job, tagger, f"of epoch {epochs.best}", seed=seed, seeds=seeds)
             raise
     seconds = epochs.seconds + (first.seconds if first else 0.0)
     job.context.stage(f"calibrating, seed {seed}")
@@ -292,23 +293,32 @@ def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Ta
     return tagger
 
 
-def _begun(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "First | None":
-    """Return the tagger that this seed starts from, trained on other labels; None if it starts from the encoder."""
-    if splits.first:
-        return _train_first(config, job, splits, seed)
-    return _train_distant(config, job, splits, splits.distant, seed) if splits.distant else None
+def _begun(config: FinetuneConfig, job: Job, splits: Splits, seed: int, seeds: "Seeds") -> "First | None":
+    """Return the tagger that this seed starts from, trained on other labels; None if it starts from the encoder.
 
-
-def _train_distant(config: FinetuneConfig, job: Job, splits: Splits, names: Dictionary, seed: int) -> "First":
+    If the user stops this training, its tagger is kept.
+    """
     from core.models.devices import release_memory
+
+    if not (splits.first or splits.distant):
+        return None
+    stopped = partial(_keep_first, config, job, seed=seed, seeds=seeds)
+    train = _train_first if splits.first else _train_distant
+    first = train(config, job, splits, stopped, seed)
+    release_memory()  # so that the weights and moments of two taggers are never on the GPU at once
+    return first
+
+
+def _train_distant(
+    config: FinetuneConfig, job: Job, splits: Splits, stopped: "Callable[[Tagger], None]", seed: int
+) -> "First":
     from core.training.pseudo import train_distant
 
     job.context.stage(f"training on the names in {job.corpus(config.unlabelled).name} first, seed {seed}")
-    settings = config.training(len(splits.unlabelled))
-    alone = replace(splits, borrowed=Borrowed(assisting=[]))
-    first = train_distant(_stages(config, job, alone, seed), splits.types, names, splits.unlabelled, settings)
-    release_memory()
-    return first
+    settings, names = config.training(len(splits.unlabelled)), splits.distant
+    assert names
+    stages = _stages(config, job, replace(splits, borrowed=Borrowed(assisting=[])), seed)
+    return train_distant(stages, splits.types, names, splits.unlabelled, settings, stopped=stopped)
 
 
 def _self_train(
@@ -341,9 +351,10 @@ def _stages(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Sta
     )
 
 
-def _train_first(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "First":
+def _train_first(
+    config: FinetuneConfig, job: Job, splits: Splits, stopped: "Callable[[Tagger], None]", seed: int
+) -> "First":
     """Train a tagger on the corpus `first`, with the same network, `first_epochs` epochs and no dictionary."""
-    from core.models.devices import release_memory
     from core.models.tagger import PieceTagger
     from core.training.first import train_first
 
@@ -356,7 +367,7 @@ def _train_first(config: FinetuneConfig, job: Job, splits: Splits, seed: int) ->
         return tagger, save_memory(config, tagger, seed)
 
     job.context.stage(f"training on {job.corpus(config.first).name} first, seed {seed}")
-    first = train_first(
+    return train_first(
         made,
         train,
         splits.dev,
@@ -367,9 +378,17 @@ def _train_first(config: FinetuneConfig, job: Job, splits: Splits, seed: int) ->
         weights=sentence_weights(config, train),
         copies=copies(config, train),
         saved=job.context.checkpoint,
+        stopped=stopped,
     )
-    release_memory()  # so that the weights and moments of two taggers are never on the GPU at once
-    return first
+
+
+def _tagger_of(config: FinetuneConfig, job: Job, splits: Splits, first: "First", seed: int) -> "Tagger":
+    """Return the tagger of a finished first training."""
+    train, types = list(splits.first) or splits.train, tuple(first.types)
+    alone = replace(splits, train=train, types=types, borrowed=Borrowed(assisting=[]))
+    tagger = _network(config, job, alone, seed)
+    tagger.load_state_dict(first.weights)
+    return tagger
 
 
 def _begin_from(tagger: "Tagger", first: "First") -> None:
@@ -397,46 +416,70 @@ def _warn(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger") ->
 
 
 def _train(
-    config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger", *, seed: int, seeds: "Seeds"
+    config: FinetuneConfig,
+    job: Job,
+    splits: Splits,
+    tagger: "Tagger",
+    *,
+    first: "First | None",
+    seed: int,
+    seeds: "Seeds",
 ) -> "Epochs":
-    """Train `tagger` in place."""
+    """Train `tagger` in place. first: the tagger to keep if the user stops before the end of the first epoch."""
     from core.training.finetune import finetune, lpft
 
-    merge = save_memory(config, tagger, seed)
+    merge, kept = save_memory(config, tagger, seed), False
 
     def stopped(epochs: "Epochs") -> None:
+        nonlocal kept
         merge()
-        _keep_stopped(job, tagger, epochs, seed=seed, seeds=seeds)
+        _keep_stopped(job, tagger, f"of epoch {epochs.best}", seed=seed, seeds=seeds)
+        kept = True
 
     train = lpft if config.stages == "lpft" else finetune
-    epochs = train(
-        tagger,
-        splits.train,
-        splits.dev,
-        config.training(len(splits.train)),
-        seed=seed,
-        folder=job.context.run.checkpoints / f"seed-{seed}",
-        report=job.context,
-        types=splits.all_types,
-        weights=splits.weights,
-        assisting=splits.borrowed.assisting,
-        assisting_weight=config.assisting_weight,
-        copies=copies(config, splits.train),
-        saved=job.context.checkpoint,
-        watch=watched.writer(job.context.run.checkpoints / f"seed-{seed}"),
-        stopped=stopped,
-    )
+    try:
+        epochs = train(
+            tagger,
+            splits.train,
+            splits.dev,
+            config.training(len(splits.train)),
+            seed=seed,
+            folder=job.context.run.checkpoints / f"seed-{seed}",
+            report=job.context,
+            types=splits.all_types,
+            weights=splits.weights,
+            assisting=splits.borrowed.assisting,
+            assisting_weight=config.assisting_weight,
+            copies=copies(config, splits.train),
+            saved=job.context.checkpoint,
+            watch=watched.writer(job.context.run.checkpoints / f"seed-{seed}"),
+            stopped=stopped,
+        )
+    except Cancelled:
+        if first and not kept:
+            _keep_first(config, job, _tagger_of(config, job, splits, first, seed), seed=seed, seeds=seeds)
+        raise
     merge()
     return epochs
 
 
-def _keep_stopped(job: Job, tagger: "Tagger", epochs: "Epochs", *, seed: int, seeds: "Seeds") -> None:
-    """Keep the best tagger so far when the user stops the run, unless a seed has finished with one."""
+def _keep_first(config: FinetuneConfig, job: Job, tagger: "Tagger", *, seed: int, seeds: "Seeds") -> None:
+    """Keep the tagger of the first training, which may have other types than the training set."""
+    text = job.corpus(config.first or config.unlabelled).name
+    which = f"of the first training, on {text}, with the types {listed(sorted(tagger.types))}"
+    _keep_stopped(job, tagger, which, seed=seed, seeds=seeds)
+
+
+def _keep_stopped(job: Job, tagger: "Tagger", which: str, *, seed: int, seeds: "Seeds") -> None:
+    """Keep the best tagger so far when the user stops the run, unless a seed has finished with one.
+
+    which: names the training that the tagger comes from, such as "of epoch 2".
+    """
     with seeds.settling():
         if not seeds.finished() and not seeds.place:
             seeds.keep(tagger)
             model = models.folder(job.context.run)
-            text = f"Stopped; the tagger of epoch {epochs.best}, seed {seed}, is kept in {model}."
+            text = f"Stopped; the tagger {which}, seed {seed}, is kept in {model}."
             job.context.note(text, passing=True)
 
 

@@ -23,7 +23,7 @@ from core.models.tagger import PieceTagger
 from core.reporter import Reporter
 from core.text.sentence import Sentence
 from core.training.events import CHECKPOINT_SECONDS, Saved
-from core.training.finetune import StageReporter, finetune
+from core.training.finetune import Epochs, StageReporter, finetune
 from core.training.rows import Copies
 from core.training.settings import Settings
 
@@ -51,18 +51,25 @@ def train_first(
     weights: Sequence[float] | None = None,
     copies: Copies | None = None,
     saved: Saved | None = None,
+    stopped: Callable[[PieceTagger], None] | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> First:
     """Train a tagger on another corpus, or read it if its training has ended, and return it.
 
     made: makes the tagger, and a function to call after the training (`tagging.network.save_memory`). dev: dev set of
-    L_C; its F1 is only shown as a curve. settings: from `Settings.brief`. folder: the seed's folder. Other parameters:
-    see `finetune`. If the training is interrupted, the next call continues it, with the same result. Errors: Cancelled,
-    ResourceError.
+    L_C; its F1 is only shown as a curve. settings: from `Settings.brief`. folder: the seed's folder. stopped: called
+    with the tagger if the user cancels after at least one epoch. Other parameters: see `finetune`. If the training is
+    interrupted, the next call continues it, with the same result. Errors: Cancelled, ResourceError.
     """
     if (done := folder / FILE).exists():
         return _read(done)
     tagger, merge = made()
+
+    def keep(_: Epochs) -> None:
+        merge()
+        if stopped:
+            stopped(tagger)
+
     epochs = finetune(
         tagger,
         train,
@@ -75,6 +82,7 @@ def train_first(
         weights=weights,
         copies=copies,
         saved=saved,
+        stopped=keep,
         checkpoint_seconds=checkpoint_seconds,
     )
     merge()

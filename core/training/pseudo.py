@@ -21,6 +21,7 @@ from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from core.errors import Cancelled
 from core.files import write_atomic
 from core.models.tagger import Tagger
 from core.reporter import Reporter
@@ -34,6 +35,7 @@ from core.training.settings import MATCHED, RELABELLED, ROUNDS, WEIGHTS, Setting
 # SURE: least posterior of an entity that becomes a pseudo-label. POSSIBLE: a token outside of these entities has an
 # unknown tag, instead of O, if it is in an entity with at least this probability.
 SURE, POSSIBLE = 0.9, 0.3
+Stopped = Callable[[Tagger], None]
 Made = Callable[[Mapping[str, Tensor] | None], tuple[Tagger, Callable[[], None]]]
 
 
@@ -69,17 +71,25 @@ class Stages:
         sentences: Sequence[Sentence],
         settings: Settings,
         begin: Mapping[str, Tensor] | None = None,
+        stopped: Stopped | None = None,
         **options: Unpack[Options],
     ) -> Stage:
         """Train a stage and return its result; if the stage has ended before, only read the result.
 
         If the training is interrupted, the next call continues it, with the same result. name: prefix of the stage's
-        metrics. begin: weights to start from. Errors: Cancelled, ResourceError.
+        metrics. begin: weights to start from. stopped: called with the tagger if the user cancels after at least one
+        epoch. Errors: Cancelled, ResourceError.
         """
         if (done := self.folder / f"{name}.safetensors").exists():
             return _read(done)
         tagger, merge = self.made(begin)
         given: Options = {"types": self.types, **self.options, **options}
+
+        def keep(_: Epochs) -> None:
+            merge()
+            if stopped:
+                stopped(tagger)
+
         epochs = finetune(
             tagger,
             sentences,
@@ -88,6 +98,7 @@ class Stages:
             seed=self.seed,
             folder=self.folder / name,
             report=StageReporter(self.report, name),
+            stopped=keep,
             **given,
         )
         merge()
@@ -167,21 +178,35 @@ def self_train(
 
 
 def train_distant(
-    stages: Stages, types: Sequence[str], dictionary: Dictionary, unlabelled: Sequence[Sentence], settings: Settings
+    stages: Stages,
+    types: Sequence[str],
+    dictionary: Dictionary,
+    unlabelled: Sequence[Sentence],
+    settings: Settings,
+    *,
+    stopped: Stopped | None = None,
 ) -> First:
     """Train a tagger on the dictionary's names in `unlabelled` sentences, then on its own pseudo-labels.
 
     The two stages and the early end by dev F1 follow Liang et al. 2020 (BOND), with two differences. Only the teacher's
     confident tokens have labels, which are hard instead of soft. In the first stage, name-like tokens that match no
     name have an unknown tag. types: types of the tagger. settings: settings for the number of unlabelled sentences.
-    Errors: Cancelled, ResourceError.
+    stopped: called with the best tagger so far if the user cancels after at least one epoch. Errors: Cancelled,
+    ResourceError.
     """
-    stage = stages.train("distant", matched(dictionary, unlabelled), _early(settings, MATCHED))
+    stage = stages.train("distant", matched(dictionary, unlabelled), _early(settings, MATCHED), stopped=stopped)
     seconds = stage.epochs.seconds
     for number in range(1, ROUNDS + 1):
-        teacher, _ = stages.made(stage.weights)
-        labelled = stages.label(teacher, unlabelled)
-        student = stages.train(f"student{number}", labelled, _early(settings, RELABELLED), stage.weights)
+        try:
+            teacher, _ = stages.made(stage.weights)
+            labelled = stages.label(teacher, unlabelled)
+            student = stages.train(f"student{number}", labelled, _early(settings, RELABELLED), stage.weights)
+        except Cancelled:
+            if stopped:
+                teacher, merge = stages.made(stage.weights)
+                merge()
+                stopped(teacher)
+            raise
         seconds += student.epochs.seconds
         stages.report.note(
             f"seed {stages.seed}: dev F1 {stage.f1:.1f} {'after one round' if number > 1 else 'with the names alone'}, "

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from core.corpora.library import Library
-from core.errors import ConfigError, CorpusError
+from core.errors import Cancelled, ConfigError, CorpusError
 from core.experiment import results
 from core.kind import plan
 from core.kinds import KINDS
@@ -16,7 +16,8 @@ from core.models.taggers import load_tagger, new_tagger
 from core.paths import home as home_of
 from core.projects import runs
 from core.projects.titles import title
-from core.runs import Run
+from core.runs import Run, context
+from core.runs.events import Event
 from core.tagging import evaluations
 from core.tagging import finetune as run_module
 from core.tagging.config import FinetuneConfig
@@ -193,6 +194,33 @@ def test_a_killed_run_ends_with_the_same_tagger(
         assert others
         assert ours.dev_epochs == others.dev_epochs
     assert not list(run.checkpoints.glob("seed-*"))
+
+
+def stopped_at(metric: str, options: Mapping[str, object]) -> Run:
+    """Start a fine-tuning, cancel it when it reports a metric, and return the run."""
+
+    def stop(event: Event) -> None:
+        if event.kind == "metric" and event.data["name"] == metric:
+            runs.cancel(runs.listed("finetune")[0].id)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(context, "CHECK_SECONDS", 0.0)  # so that the next step sees the request
+        with pytest.raises(Cancelled):
+            runs.execute("finetune", options, stop)
+    [run] = runs.listed("finetune")
+    assert run.state().state == "cancelled"
+    return run
+
+
+@pytest.mark.parametrize("metric", ["first_dev_f1@1", "loss@1"])
+def test_a_run_that_is_stopped_keeps_the_tagger_of_the_first_training(parts: dict[str, Any], metric: str) -> None:
+    """Stop after the first of two epochs on the other corpus, and on the training set before its first epoch ends."""
+    kept = stopped_at(metric, parts)
+    notes = " ".join(kept.state().notes)
+    assert "the tagger of the first training, on theirs, with the types VERB and person, seed 1, is kept in" in notes
+    assert load_tagger(kept.artifacts / "model").types == ("VERB", "person")
+    assert tuned(parts).id == kept.id
+    assert load_tagger(kept.artifacts / "model").types == ("LOC", "PER")
 
 
 def test_first_corpus_that_cannot_be_learnt_from_is_refused(parts: dict[str, Any], seal: Seal) -> None:

@@ -8,6 +8,7 @@ from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.kind import plan
 from core.kinds import KINDS
+from core.models.taggers import load_tagger
 from core.paths import home as home_of
 from core.runs import Run
 from core.runs.store import RunStore
@@ -18,7 +19,7 @@ from core.text.sentence import Sentence
 from core.training import pseudo
 from tests.conftest import Seal, sentence
 from tests.homes import executed
-from tests.tagging.test_first_corpus import FAST, HELD_OUT, LEAK
+from tests.tagging.test_first_corpus import FAST, HELD_OUT, LEAK, stopped_at
 from tests.training.test_finetune import Killed, labelled
 
 
@@ -54,9 +55,9 @@ def test_held_out_sentences_get_no_pseudo_labels(parts: dict[str, Any], monkeypa
 def test_names_of_lists_are_learnt_first(parts: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     types, real = set[str](), pseudo.train_distant
 
-    def spy(stages: Any, known: Any, dictionary: Any, *rest: Any) -> object:
+    def spy(stages: Any, known: Any, dictionary: Any, *rest: Any, **options: Any) -> object:
         types.update(dictionary.types.values())
-        return real(stages, known, dictionary, *rest)
+        return real(stages, known, dictionary, *rest, **options)
 
     monkeypatch.setattr(pseudo, "train_distant", spy)
     run = executed("finetune", {**parts["data"], "distant": parts["names"]})
@@ -131,3 +132,12 @@ def test_a_run_that_is_stopped_in_a_student_keeps_the_teacher(
     [run] = RunStore(home_of()).list("finetune")
     assert (run.artifacts / "model" / "model.safetensors").exists()
     assert "seed 1, is kept in" in " ".join(run.state().notes)
+
+
+@pytest.mark.parametrize("metric", ["distant_dev_f1@1", "student1_loss@1", "loss@1"])
+def test_distant_supervision_that_is_stopped_keeps_its_best_tagger(parts: dict[str, Any], metric: str) -> None:
+    """Stop after an epoch on the names, in a student, and on the training set before its first epoch ends."""
+    kept = stopped_at(metric, {**parts["data"], "distant": parts["names"]})
+    notes = " ".join(kept.state().notes)
+    assert "the tagger of the first training, on text, with the types LOC and PER, seed 1, is kept in" in notes
+    assert load_tagger(kept.artifacts / "model").types == ("LOC", "PER")
