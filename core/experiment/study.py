@@ -21,7 +21,7 @@ from core.corpora.library import Library
 from core.errors import ConfigError
 from core.experiment import result as boards
 from core.experiment import tables
-from core.experiment.arms import NONE, Cell, control
+from core.experiment.arms import NONE, Cell, control, find
 from core.experiment.config import ExperimentConfig
 from core.experiment.cost import Cost, Priced, calibration_options, cost
 from core.experiment.foresight import PlanChance, chances_in_words, foresee, kept_forecast, larger
@@ -39,6 +39,7 @@ from core.experiment.result import (
 )
 from core.importing.data_checks import red_items
 from core.kind import About, Job, Kind, Options
+from core.paths import home
 from core.results import FloatArray
 from core.runs import durations
 from core.runs import result as results
@@ -55,6 +56,8 @@ EACH = ("task", "domain", "train", "dev", "test")  # options with one corpus per
 # Added to the seeds of each further task. The pooled variance assumes that the tasks' differences are independent. With
 # equal seeds, tasks that share a domain corpus would share nearly all of their random text.
 SEEDS_APART = 1000
+# {option of an experiment that a study lacks: the option in words}
+LACKS = {"assisting": "an assisting corpus", "sources": "sources", "words": "sources or imported word vectors"}
 EDITION = "2"  # raise it if the same options give another result
 
 
@@ -82,6 +85,19 @@ class StudyConfig(Config):
     budgets: tuple[str, ...] = _same("budgets")
     claim: str = _same("claim")
     seeds: tuple[int, ...] = _same("seeds")
+    transfer: tuple[str, ...] = option(
+        (),
+        "Labelled corpora for the variants transfer:CORPUS, the same for all tasks; none may be a task's own.",
+        corpus=True,
+    )
+    transfer_epochs: int = _same("transfer_epochs")
+    type_map: tuple[str, ...] = _same("type_map")
+    dictionary: tuple[str, ...] = option(
+        (),
+        "Lists of names for the variants dictionary and none+dictionary, the same for all tasks. Without a list, the "
+        "variant dictionary looks up the names of each training set.",
+        corpus=True,
+    )
     taggers: int = _same("taggers")
     cross: bool = _same("cross")
     cross_train: int = _same("cross_train")
@@ -105,11 +121,24 @@ class StudyConfig(Config):
     def settled(self) -> Self:
         """Return the options normalised as in an experiment, with the encoder's hash.
 
-        Errors: ModelError if the encoder is not here and may not be fetched.
+        Errors: ModelError if the encoder is not here and may not be fetched. ConfigError if a corpus in `transfer` or
+        `dictionary` belongs to a task. CorpusError if one is missing.
         """
-        settled = self.experiment(0, len(self.seeds)).settled()
+        self._check_transfer()
+        settled, *_ = (self.experiment(number, len(self.seeds)).settled() for number in range(len(self.train)))
         own = {name: getattr(settled, name) for name in self._shared() - {"looks"}}
         return self.model_copy(update=own | {"edition": EDITION})
+
+    def _check_transfer(self) -> None:
+        """Refuse a transfer corpus that a task trains on or is tested on. Errors: ConfigError, CorpusError."""
+        library = Library(home())
+        of_tasks = {library.find(name).fingerprint for name in (*self.train, *self.dev, *self.test) if self.transfer}
+        for corpus in map(library.find, self.transfer):
+            if corpus.fingerprint in of_tasks:
+                raise ConfigError(
+                    f"transfer: {corpus.name} is the training, dev or test set of a task, so that task would learn "
+                    "nothing new from it. Give another corpus, or leave that task out."
+                )
 
     @classmethod
     def _shared(cls) -> set[str]:
@@ -133,6 +162,12 @@ class StudyConfig(Config):
             raise ConfigError("test: a corpus is given twice and would count twice; list each task once.")
         if self.names and len(set(self.names)) != n:
             raise ConfigError(f"names: give a different name for each of the {n} tasks, or no names.")
+        for arm in map(find, self.arms):
+            if lacks := LACKS.keys() & {*arm.needs}:
+                raise ConfigError(
+                    f"arms: {arm.name} needs {LACKS[min(lacks)]}, which a study does not offer, because each task "
+                    "would need its own. Compare it in one experiment per task."
+                )
         if self.experiments[0].claimed is None:
             raise ConfigError("arms: none of them is judged, so there is no claim; add a strategy, for example.")
         return self

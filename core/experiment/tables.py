@@ -22,7 +22,7 @@ from core.experiment.result import (
     nothing_learnt,
     swapped,
 )
-from core.experiment.words import NOTHING, OTHERS, THESE
+from core.experiment.words import NOTHING, OTHERS, THESE, Asked, heading, helped
 from core.files import write_atomic
 from core.runs.context import RunContext
 from core.shown import duration
@@ -214,10 +214,11 @@ def _study_markdown(result: StudyResult) -> str:
     for name, which in _MEANS:
         if getattr(result.reading, which):
             rows.append([name, "", "", "", "", _answered(result.reading, which), _answered(result.choosing, which)])
-    heads = ("task", "test sentences", "test F1", "none", "control", "pre-training helped", "selection helped")
+    questions: tuple[Asked, ...] = ("reading", "choosing")
+    heads = ("task", "test sentences", "test F1", "none", "control", *(helped(result, of) for of in questions))
     lines += _markdown(heads, rows, numbers=(1, 2, 3, 4))
-    asked = (("Pre-training", result.reading), ("Selection", result.choosing))
-    lacking = [f"- {name}: {question.lacking}" for name, question in asked if question and question.lacking]
+    asked = zip(questions, (result.reading, result.choosing), strict=True)
+    lacking = [f"- {heading(result, of)} {each.lacking}" for of, each in asked if each and each.lacking]
     return "\n".join([*lines, "", *lacking, ""])
 
 

@@ -132,9 +132,6 @@ _FURTHER = {"improves": "it also does better with", "helped": "it also does bett
 # Words of a study.
 Asked = Literal["choosing", "reading"]
 FEW = 5  # with fewer tasks than this, the interval for similar tasks is wide
-HEADINGS: dict[Asked, str] = {"choosing": "Did the selection help?", "reading": "Did pre-training help?"}
-HELPED: dict[Asked, str] = {"choosing": "Selection helped", "reading": "Pre-training helped"}
-_ASKED: dict[Asked, str] = {"choosing": "The selection", "reading": "Pre-training"}
 THESE, OTHERS = "These tasks, on average", "Similar tasks"
 _DID: Mapping[Answer, str] = {"yes": "helped", "no evidence": "is not shown to help", "worse": "hurt"}
 _HOLDS: Mapping[Answer, str] = {
@@ -485,15 +482,13 @@ def seconds_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> f
 def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
     """Name the text, labels or method that a variant adds, for a reader who does not know the names of variants."""
     name, encoder = split_name(row.arm)
-    head, _, value = name.partition(":")
+    _, _, value = name.partition(":")
     if row.verdict == "control" and row.sentences:
         words = "random sentences"
     elif row.reference:
         words = KINDS[row.reference].named(value)
-    elif name in _NAMES:
-        words = _NAMES[name]
-    elif head in _HEADS and value:
-        words = _HEADS[head].format(value)
+    elif added := _added(name):
+        words = added
     elif row.budget and row.sentences:
         alone = len({other.arm for other in rows if other.budget and other.verdict in JUDGED}) == 1
         asked = Budget.parse(row.budget)  # `row.sentences` also counts the task corpus
@@ -502,6 +497,12 @@ def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
     else:
         words = f"“{name}”"
     return f"{words}, from the encoder {encoder}" if encoder else words
+
+
+def _added(name: str) -> str:
+    """Return what a variant adds, in words; "" if its name alone does not tell."""
+    head, _, value = name.partition(":")
+    return _NAMES.get(name) or (_HEADS[head].format(value) if head in _HEADS and value else "")
 
 
 def reads(row: ArmRow) -> bool:
@@ -629,6 +630,28 @@ def asked(result: StudyResult) -> list[Asked]:
     return ["choosing", "reading"] if result.choosing else ["reading"]
 
 
+def subject(result: StudyResult, of: Asked) -> str:
+    """Name what a question of a study is about: what the control lacks ("choosing"), or what `none` lacks."""
+    if of == "choosing":
+        return asked_by_control(result.arm)
+    read = any(task.tokens for task in result.tasks)
+    return "pre-training" if read else _added(result.arm) or f"“{result.arm}”"
+
+
+def heading(result: StudyResult, of: Asked) -> str:
+    """Return a question of a study."""
+    return f"Did {subject(result, of)} help?"
+
+
+def helped(result: StudyResult, of: Asked) -> str:
+    """Return the heading of a column with the answers to a question of a study."""
+    return f"{_capital(subject(result, of).removeprefix('the '))} helped"
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
 def question(result: StudyResult, of: Asked) -> Question:
     """Return the result of a question. Errors: AssertionError if the study does not ask it."""
     answered = result.choosing if of == "choosing" else result.reading
@@ -671,7 +694,7 @@ def _answered(result: StudyResult, of: Asked) -> str:
     n, named, answer = len(result.tasks), {row.name: row for row in rows if row.answer}, asks.these.answer
     assert answer  # None only if no tagger learnt anything, which was handled before
     where = "on this task" if n == 1 else f"on these {n} tasks on average"
-    these = f"{_ASKED[of]} {_DID[answer]} {where}: {named[THESE].points} points of F1 over "
+    these = f"{_capital(subject(result, of))} {_DID[answer]} {where}: {named[THESE].points} points of F1 over "
     if asks.others is None or not asks.others.answer:
         return f"{these}{over(result, of)}. One task does not show whether it helps on similar tasks."
     wide = f", a wide interval because there are only {n} tasks" if n < FEW else ""
@@ -682,9 +705,8 @@ def of_study(result: StudyResult) -> Finding:
     """Return the verdict on a study's claim: against its control if it has one, else against `none`."""
     if no_task_learnt(result.tasks):
         return Finding(word="No result", what=IDLE, sure="", next=TRAIN_LONGER)
-    of, asked = ("what was tried", result.reading)
-    if result.choosing:
-        of, asked = (asked_by_control(result.arm), result.choosing)
+    main: Asked = "choosing" if result.choosing else "reading"
+    of, asked = subject(result, main), question(result, main)
     n, answer = result.replicates, asked.these.answer
     assert answer  # None only if no tagger learnt anything, which was handled before
     where = "on this task" if len(result.tasks) == 1 else f"on these {len(result.tasks)} tasks on average"
@@ -697,7 +719,7 @@ def of_study(result: StudyResult) -> Finding:
     }
     what = f"{words[answer]}: {says[answer]}."
     if result.choosing and answer != "yes" and result.reading.these.answer == "yes":
-        what = f"{what} Pre-training itself helped."
+        what = f"{what} {_capital(subject(result, 'reading'))} itself helped."
     if asked.others and answer != "no evidence":
         same = asked.others.answer == answer
         what = f"{what} {'This also holds' if same else 'It is not shown that this holds'} on similar tasks."

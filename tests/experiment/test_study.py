@@ -11,7 +11,7 @@ import pytest
 from core.config import Config
 from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, ReadError
-from core.experiment import results, view
+from core.experiment import results, view, words
 from core.experiment import study as questions
 from core.experiment.cli import read_plan, study
 from core.experiment.result import TaskRow
@@ -161,6 +161,66 @@ def test_study_command_prints_cost_power_and_result(
 def test_contradictory_study_options_are_refused(change: dict[str, object], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         StudyConfig.parse({**OPTIONS, **change})
+
+
+@pytest.mark.parametrize(
+    ("arm", "needs"),
+    [
+        ("all", "an assisting corpus"),
+        ("skl:2", "an assisting corpus"),
+        ("vectors:web", "sources or imported word vectors"),
+        ("lm:web", "sources"),
+    ],
+)
+def test_variants_that_need_a_corpus_per_task_are_refused(arm: str, needs: str) -> None:
+    with pytest.raises(ConfigError, match=f"arms: {arm} needs {needs}, which a study does not offer, because each tas"):
+        StudyConfig.parse({**OPTIONS, "arms": ("none", arm)})
+
+
+def test_a_study_can_claim_that_other_labels_or_a_dictionary_help(home: Path) -> None:
+    two_tasks(home)
+    library = Library(home)
+    library.seal(labelled(contracts(20, seed=3)), name="deeds of others", origin={}, labelled=True)
+    names = {name: OPTIONS[name] for name in ("train", "dev", "test", "names", "seeds", "encoder", "finetune")}
+    lists = {"transfer": ("deeds of others",), "transfer_epochs": 1, "dictionary": ("deeds of others",)}
+    asked: dict[str, Any] = {
+        **names,
+        **lists,
+        "arms": ("none", "transfer:deeds of others", "none+dictionary", "dictionary"),
+    }
+    for timing in view.calibrations(asked, "study"):
+        runs.execute("calibrate", timing)
+    costs = view.study_cost(asked)
+    assert {step.kind for step in costs.steps} == {"finetune", "dictionary"}
+    with without_training():
+        run = runs.execute("study", asked)
+    assert view.study_cost(asked).seconds == 0
+    result = results.study_board(run.id)
+    assert result.arm == "transfer:deeds of others"
+    assert result.choosing is None
+    claim = "a first training on the labels of deeds of others"
+    assert words.heading(result, "reading") == f"Did {claim} help?"
+    assert words.study_answer(result)[0].startswith(f"A{claim[1:]} ")
+    table = (run.artifacts / "study.md").read_text(encoding="utf-8")
+    assert f"| A{claim[1:]} helped |" in table
+    assert f"{claim} " in results.finding(run.id).what
+    for task in result.tasks:
+        board = {row.arm: row for row in results.board(task.run).leaderboard}
+        assert set(board) == {*asked["arms"]}
+        first, listed = (runs.get(board[arm].finetunes[0]).manifest.config for arm in asked["arms"][1:3])
+        assert library.find(first["first"]).name.startswith("deeds of others")
+        assert first["first_epochs"] == 1
+        assert listed["dictionary"] == [library.find("deeds of others").fingerprint]
+
+
+def test_corpora_of_a_task_are_no_lists_and_no_labels_of_others(home: Path) -> None:
+    two_tasks(home)
+    asked = {**OPTIONS, "arms": ("none", "transfer:train 2"), "transfer": ("train 2",)}
+    with pytest.raises(ConfigError, match="transfer: train 2 is the training, dev or test set of a task"):
+        runs.execute("study", asked)
+    asked = {**OPTIONS, "arms": ("none", "none+dictionary"), "dictionary": ("test 2",)}
+    with pytest.raises(ConfigError, match="dictionary: test 2 is also the training set or held out"):
+        runs.execute("study", asked)
 
 
 def test_error_in_a_study_plan_names_its_line(home: Path, tmp_path: Path) -> None:

@@ -125,7 +125,6 @@ OWN_WORDS: Mapping[str, set[str]] = {
         "names",
         "none_at_all",
         "parts",
-        "study_words.HEADINGS[of]",
         "total",
     },
     "pages/ui/results/pair.py": {"how", "names"},

@@ -45,7 +45,6 @@ from core.experiment.tables import (
 )
 from core.experiment.words import (
     ANSWER_COLOURS,
-    HEADINGS,
     OTHERS,
     TASK_COLOUR,
     THESE,
@@ -55,6 +54,7 @@ from core.experiment.words import (
     Finding,
     asked,
     forest_rows,
+    heading,
     line_name,
     name_of,
     over,
@@ -465,8 +465,8 @@ def study_document(report: StudyReport, cover: Cover) -> Document:
     answers = study_answer(result)  # one per question and possibly more; only one if nothing was learnt
     for number, of in enumerate(asked(result)):
         drawn, cells = _question_parts(result, of)
-        first += [Heading(HEADINGS[of]), *drawn]
-        second += [Heading(HEADINGS[of]), *map(Text, answers[number : number + 1]), *cells]
+        first += [Heading(heading(result, of)), *drawn]
+        second += [Heading(heading(result, of)), *map(Text, answers[number : number + 1]), *cells]
     second = [
         *second,
         *map(Text, answers[len(asked(result)) :]),

@@ -439,14 +439,18 @@ def study(run_id: str) -> None:
     asked = study_words.asked(result)
     for of in asked:
         _forest(result, of)
-    heads = {"name": STUDY_COLUMNS["name"], **{str(of): study_words.HELPED[of] for of in asked}, **STUDY_COLUMNS}
+    heads = {
+        "name": STUDY_COLUMNS["name"],
+        **{str(of): study_words.helped(result, of) for of in asked},
+        **STUDY_COLUMNS,
+    }
     table(_lines(result), heads, "The claim on every task, on these tasks on average, and on similar tasks", wrapped=())
     st.caption(STUDY_HOW)
     _experiments(result)
 
 
 def _forest(result: StudyResult, of: study_words.Asked) -> None:
-    st.markdown(f"**{study_words.HEADINGS[of]}**")
+    st.markdown(f"**{plain(study_words.heading(result, of))}**")
     rows = "; ".join(f"{row.name} {row.points}" for row in study_words.forest_rows(result, of))
     name = f"Points of the score over {study_words.over(result, of)}, one row per task, then the means: {rows}"
     chart(plot.forest(result, of), f"results.forest.{of}", name)
