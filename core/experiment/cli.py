@@ -172,7 +172,8 @@ def in_figures(planned: Cost, shorter: Shorter | None = None) -> list[str]:
         lines.append(f"{f'with {planned.at_once} cards at once':<{wide}} {duration(planned.wall):>9}")
     fewer = f"with {shorter.labels:,} of your labels" if shorter else ""
     offer = [f"{fewer:<{wide}} {duration(shorter.seconds):>9}; add --labels {shorter.labels}"] if shorter else []
-    return [*lines, f"{total}{planned.memory_gb:.1f} GB of memory, {planned.disk_gb:.1f} GB of disk", *offer]
+    sizes = f"{planned.memory_gb:.1f} GB of memory, {planned.disk_gb:.1f} GB of disk"
+    return [*lines, f"{total}{sizes}", planned.person_words, *offer]
 
 
 STUDY = KINDS["study"].config

@@ -19,6 +19,7 @@ from core.corpora.corpus import Corpus
 from core.errors import ModelError
 from core.experiment.arms import AUGMENT, CONTROL, DISTANT, GROWS, NONE, PSEUDO, WHOLE, Arm, Cell
 from core.experiment.config import SPLITS, ExperimentConfig, Replicate, tokens_read
+from core.experiment.more_labels import SECONDS, seconds_per_sentence
 from core.experiment.reference import KINDS
 from core.experiment.steps import CHECK, Stages, Step, in_order, lines
 from core.kind import Job, Kind, Options, plan
@@ -30,6 +31,7 @@ from core.runs.where import Where
 from core.selection import involved, strategy_options
 from core.selection.base import Strategy
 from core.selection.choose import expected
+from core.shown import duration, listed
 from core.tagging import estimate
 from core.tagging.calibrate import CalibrateResult
 from core.tagging.estimate import START, Read, Speed, Speeds
@@ -76,7 +78,7 @@ class Cost:
 
     steps: in the order in which they are run. memory_gb, disk_gb: upper bounds in GB (10^9 bytes).
     wall: seconds that the experiment takes with `at_once` steps in parallel, one per card of this machine.
-    basis: sentences on how training times were estimated.
+    basis: sentences on how training times were estimated. person: {line: seconds of labelling that it stands for}.
     """
 
     steps: tuple[Priced, ...]
@@ -86,6 +88,15 @@ class Cost:
     wall: float = 0.0
     at_once: int = 1
     basis: str = ""
+    person: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def person_words(self) -> str:
+        """Sentence on the time that a person must work to use the lines."""
+        if not self.person:
+            return "No variant takes any of your time."
+        times = [f"{line} stands for {duration(seconds)}" for line, seconds in self.person.items()]
+        return f"Of your time, {listed(times)} of labelling; all else takes none."
 
     def ended(self) -> "Cost":
         """Return a cost of zero, with all steps finished, for an experiment that has ended, even early."""
@@ -107,7 +118,8 @@ class Cost:
         lines = {name: seconds / 3600 for name, seconds in self.lines.items()}
         sizes = {"memory_gb": self.memory_gb, "disk_gb": self.disk_gb, "device": self.device}
         times = {"hours": self.seconds / 3600, "wall_hours": self.wall / 3600, "at_once": self.at_once}
-        return {**times, what: lines, **sizes, "steps": [asdict(step) for step in self.steps]}
+        person = {name: seconds / 60 for name, seconds in self.person.items()}
+        return {**times, what: lines, "person_minutes": person, **sizes, "steps": [asdict(step) for step in self.steps]}
 
 
 class Seconds:
@@ -298,7 +310,8 @@ class Seconds:
         text = Read(sentences=n, pieces=n * self._pieces("domain") / len(domain))
         distant = arm.pseudo == DISTANT
         settings = own.training(n) if distant else own.training(train.sentences).planned(train.sentences)
-        return estimate.pseudo(speed, settings, seeds, train=train, unlabelled=text, dev=dev, distant=distant)
+        whole = estimate.pseudo(speed, settings, seeds, train=train, unlabelled=text, dev=dev, distant=distant)
+        return whole.expected
 
     def _of_its_encoder(self, cell: Cell) -> "Seconds | None":
         """Return the estimates under a line's encoder of the axis; None if it has the experiment's own encoder."""
@@ -495,8 +508,16 @@ def cost(
     n = at_once()
     together = wall(steps, takes, n) if n > 1 else sum(takes.values())
     sizes = {"memory_gb": largest.memory_gb, "disk_gb": disk_gb}
-    basis = " ".join(seconds.basis)
-    return Cost(steps=priced, device=measured.device, **sizes, wall=together, at_once=n, basis=basis)
+    each = seconds_per_sentence(RunStore(home)) or SECONDS
+    return Cost(
+        steps=priced,
+        device=measured.device,
+        **sizes,
+        wall=together,
+        at_once=n,
+        basis=" ".join(seconds.basis),
+        person={str(line.cell): more * each for line in planned if (more := line.cell.arm.more)},
+    )
 
 
 def _look(job: Job, steps: Iterable[Step]) -> dict[Step, Run]:
@@ -538,8 +559,8 @@ class Clock:
     def __init__(self, steps: Sequence[Priced], report: Parted) -> None:
         self.steps, self.report, self._at_once = steps, report, 1
         self._done: Collection[int] = ()
-        self._planned = self._passed = 0.0
-        self._begun: tuple[float, float] | None = None  # start and planned seconds of the running step
+        self._times = dict[str, tuple[float, float]]()  # {kind: (planned, elapsed seconds) of its finished steps}
+        self._begun: tuple[float, Priced] | None = None  # start of the running step
 
     def next(self, at: int, done: Collection[int] | None = None, at_once: int = 1) -> None:
         """Report that a step starts and the previous one has ended.
@@ -555,24 +576,28 @@ class Clock:
         left = self.left()
         self.report.metric("seconds_left", left, at)
         number = len(self._done) + 1
-        self.report.part(number, len(self.steps), name, left=left, after=max(left - self._pace() * step.seconds, 0.0))
+        after = max(left - self._pace(step.kind) * step.seconds, 0.0)
+        self.report.part(number, len(self.steps), name, left=left, after=after)
         self.report.stage(f"[{number} of {len(self.steps)}] {name}")
-        self._begun = (time.monotonic(), step.seconds)
+        self._begun = (time.monotonic(), step)
 
     def left(self) -> float:
         """Return the estimated seconds of all steps that are not finished."""
-        left = sum(step.seconds for i, step in enumerate(self.steps) if i not in self._done)
-        return self._pace() * left / self._at_once
+        left = (self._pace(step.kind) * step.seconds for i, step in enumerate(self.steps) if i not in self._done)
+        return sum(left) / self._at_once
 
-    def _pace(self) -> float:
-        """Return the elapsed seconds per planned second."""
+    def _pace(self, kind: str) -> float:
+        """Return the elapsed seconds per planned second of steps of this kind; of all steps if these are too few."""
+        planned, passed = self._times.get(kind, (0.0, 0.0))
+        if planned < TRUSTED:
+            planned, passed = (sum(seconds) for seconds in zip((0.0, 0.0), *self._times.values(), strict=True))
         low, high = LIMITS
-        return 1.0 if self._planned < TRUSTED else min(max(self._passed / self._planned, low), high)
+        return 1.0 if planned < TRUSTED else min(max(passed / planned, low), high)
 
     def _end(self) -> None:
-        if self._begun:
-            when, planned = self._begun
-            self._planned += planned
-            # Leave out steps with a planned time of zero, because they would make the pace look too slow.
-            self._passed += (time.monotonic() - when) * (planned > 0)
-            self._begun = None
+        # Leave out steps with a planned time of zero, because they would make the pace look too slow.
+        if self._begun and self._begun[1].seconds:
+            when, step = self._begun
+            planned, passed = self._times.get(step.kind, (0.0, 0.0))
+            self._times[step.kind] = (planned + step.seconds, passed + time.monotonic() - when)
+        self._begun = None

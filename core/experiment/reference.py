@@ -8,6 +8,7 @@ run of these kinds outside an experiment, it is listed beside the leaderboards o
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,12 +17,13 @@ from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.dictionary import dictionary
 from core.dictionary.dictionary import DictionaryResult
-from core.errors import ConfigError
+from core.errors import ConfigError, ModelError, PathError
 from core.kind import Job, Kind, Options
 from core.llm import llm
 from core.llm.addresses import parsed
 from core.llm.llm import LlmOptions, LlmResult
-from core.models.model_files import weights
+from core.models import hub
+from core.models.model_files import vocabulary_weights, weights
 from core.paths import home
 from core.runs import result
 from core.runs.store import Run, RunStore
@@ -39,6 +41,7 @@ ANSWER = 2.0  # assumed seconds per sentence for a language model that no earlie
 class Asked(Protocol):
     """Options of an experiment that reference lines read."""
 
+    encoder: str
     train: str
     dev: str
     test: str
@@ -111,11 +114,17 @@ def _zero_shot_options(value: str, config: Asked) -> Options:
 
 
 def _zero_shot_seconds(value: str, seconds: Timed) -> float:
-    """Return the seconds to tag dev and test sets: the time of the experiment's encoder, scaled by parameters."""
-    measured = seconds.measured
-    parameters = sum(file.stat().st_size for file in weights(folder_of(value))) / 4
+    """Return the seconds to tag dev and test sets: the time of the experiment's encoder, scaled by the models' sizes.
+
+    The vocabulary is not part of the size, because a word passes through one row of it only.
+    """
+    measured, folder, encoder = seconds.measured, folder_of(value), seconds.config.encoder
+    own, usual = sum(file.stat().st_size for file in weights(folder)) / 4, float(measured.parameters)
+    with suppress(ModelError, PathError):  # an encoder may have no folder, and a configuration may lack these numbers
+        words = vocabulary_weights(value, folder), vocabulary_weights(encoder, hub.folder_of(encoder))
+        own, usual = max(own - words[0], 0.0), max(usual - words[1], 1.0)
     pieces = measured.pieces["train"] * (seconds.corpora["dev"].n_tokens + seconds.tested_tokens)
-    return (measured.load + pieces * measured.embed[1]) * parameters / measured.parameters
+    return (measured.load + pieces * measured.embed[1]) * own / usual
 
 
 def _zero_shot_about(run: Run, _: Library) -> str:

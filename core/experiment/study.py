@@ -254,6 +254,11 @@ def cost_of_all(costs: Costs, names: Sequence[str], stops: Sequence[int]) -> Cos
         device=last_of_all[0].device,
         memory_gb=max(each.memory_gb for each in costs.values()),
         disk_gb=sum(each.disk_gb for each in last_of_all),
+        person={
+            f"{line} on {name}": seconds
+            for name, each in zip(names, last_of_all, strict=True)
+            for line, seconds in each.person.items()
+        },
     )
 
 

@@ -118,6 +118,16 @@ def json_object(name: str, file: Path) -> Mapping[str, object]:
     raise ModelError(f"{name}: {file.name} is not a valid file of a model; save the model again.")
 
 
+def vocabulary_weights(name: str, folder: Path) -> int:
+    """Return the number of weights of a model's word embeddings. Errors: ModelError if config.json does not tell."""
+    config = json_object(name, folder / "config.json")
+    sizes = config.get("vocab_size"), config.get("hidden_size", config.get("dim"))  # DistilBERT has `dim`
+    if not all(isinstance(size, int) for size in sizes):
+        raise ModelError(f"{name}: config.json has no vocab_size and hidden_size; save the model again.")
+    rows, width = sizes
+    return int(rows * width)  # type: ignore[operator]
+
+
 def _settings(value: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """Yield every key of a configuration with its value, including nested keys."""
     for key, inner in value.items():

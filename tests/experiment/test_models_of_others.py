@@ -4,7 +4,9 @@ import json
 import shutil
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from core.errors import ConfigError, ModelError, PathError, ResourceError
 from core.experiment import arms, results
 from core.experiment import view as experiments
 from core.experiment.config import ExperimentConfig
+from core.experiment.reference import _zero_shot_seconds
 from core.experiment.result import ArmRow
 from core.experiment.words import of_experiment
 from core.llm import asking
@@ -30,7 +33,7 @@ from tests.experiment.test_experiment import fill
 from tests.experiment.test_replicates import CROSS, leaky
 from tests.fake_llm import FakeLlm, entities, fails
 from tests.fake_models import ready_model
-from tests.finished import html_report
+from tests.finished import TIMED, html_report
 from tests.untrained import without_training
 from tests.zero_shot.test_zero_shot import NAMES, WORDS
 
@@ -371,3 +374,21 @@ def test_cost_follows_the_size_of_the_model_and_the_pace_of_the_last_answers(
             [step] = [step for step in planned.steps if step.kind == "llm"]
             assert step.seconds == pytest.approx(1 + each * len(TEST) / at_once)
             assert f"From your last run that asked tiny:1b: {each:.1f} seconds per sentence." in planned.basis
+
+
+def test_a_ready_model_is_costed_without_its_vocabulary(tmp_path: Path) -> None:
+    """A word passes through 2,000 weights of the model and 1,000 of the encoder, whatever their vocabularies."""
+    for name, words, rest in (("model", 100, 2000), ("encoder", 50, 1000)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps({"vocab_size": words, "hidden_size": 10}))
+        (tmp_path / name / "model.safetensors").write_bytes(bytes(4 * (10 * words + rest)))
+    told: Any = SimpleNamespace(
+        measured=replace(TIMED, parameters=1500),
+        config=SimpleNamespace(encoder=str(tmp_path / "encoder")),
+        corpora={"dev": SimpleNamespace(n_tokens=40_000)},
+        tested_tokens=60_000,
+    )
+    one = 1.0 + 100_000 * 1.5 * 0.0001
+    assert _zero_shot_seconds(str(tmp_path / "model"), told) == pytest.approx(2 * one)
+    told.config.encoder = "tiny"  # it has no folder
+    assert _zero_shot_seconds(str(tmp_path / "model"), told) == pytest.approx(3000 / 1500 * one)

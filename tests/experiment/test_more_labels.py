@@ -13,6 +13,7 @@ from core.errors import ConfigError
 from core.experiment import arms, results, tables
 from core.experiment import view as experiments
 from core.experiment.cheapest import cheapest
+from core.experiment.cli import in_figures
 from core.experiment.config import ExperimentConfig
 from core.experiment.more_labels import ENOUGH, SECONDS, seconds_per_sentence
 from core.experiment.next_step import next_steps
@@ -104,6 +105,11 @@ def test_parts_are_costed_once_and_a_second_estimate_reuses_them(corpora: Librar
         runs.execute("calibrate", timing)
     planned = experiments.cost(two)
     assert planned.lines["labels:+24"] > 0
+    words = (
+        "Of your time, labels:+24 stands for 12 min and labels:+48 stands for 24 min of labelling; all else takes none."
+    )
+    assert in_figures(planned)[-1] == planned.person_words == words
+    assert planned.as_json()["person_minutes"] == {"labels:+24": 12.0, "labels:+48": 24.0}
     assert planned.lines["labels:+48"] == 0
     assert [step.what for step in planned.steps if step.line == "labels:+24"][:2] == [
         "replicate 1, 12 labelled sentences, draw 1",

@@ -1,5 +1,6 @@
 """Estimated time of a training or an experiment: timed steps, sizes, epochs, seeds, and a published table."""
 
+import json
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -28,8 +29,10 @@ from core.tagging import calibrate
 from core.tagging import view as training
 from core.tagging.calibrate import CalibrateResult
 from core.tagging.config import FinetuneConfig
-from core.tagging.estimate import Estimate, Speed, _finetune, _pretrain
+from core.tagging.estimate import Estimate, Read, Speed, _finetune, _pretrain, pseudo, usual_epochs
 from core.text.sentence import Sentence
+from core.training.settings import TaggerSettings
+from tests.conftest import ROOT
 from tests.experiment.test_experiment import OPTIONS, fill
 from tests.finished import TIMED, finish
 from tests.homes import done
@@ -124,6 +127,56 @@ def test_remaining_time_adapts_to_elapsed_time(monkeypatch: pytest.MonkeyPatch) 
         (2, 3, "knn 10: pre-training", 130, 100),
         (3, 3, "knn 10: fine-tuning", 200, 0),
     ]
+
+
+def test_each_kind_of_step_has_its_own_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, heard = [0.0], Mock()
+    monkeypatch.setattr(sys.modules[Clock.__module__], "time", SimpleNamespace(monotonic=lambda: now[0]))
+    planned = (("pretrain", 30.0), ("finetune", 30.0), ("pretrain", 30.0), ("finetune", 30.0), ("llm", 30.0))
+    steps = [Priced(kind=k, line="knn 10", what="", seconds=s, finished=False) for k, s in planned]
+    clock = Clock(steps, heard)
+    for at, seconds in ((0, 30), (1, 90), (2, 30)):
+        clock.next(at)
+        now[0] += seconds
+    clock.next(3)
+    # Pre-training took as long as planned, fine-tuning three times as long; together 150 s for 90 planned ones.
+    lefts = [call.args[1] for call in heard.metric.call_args_list]
+    assert lefts == pytest.approx([150, 120, 30 + 90 + 30 * 120 / 60, 90 + 30 * 150 / 90])
+    assert heard.part.call_args.kwargs["after"] == pytest.approx(30 * 150 / 90)
+
+
+def test_trainings_end_about_as_early_as_those_that_were_measured() -> None:
+    """80 trainings with 30 epochs and a patience of 10; and all points of a plan as the best epoch, one by one."""
+    lines = [
+        json.loads(line)
+        for name in ("epochs.jsonl", "variance.jsonl")
+        for line in (ROOT / "tests" / "lab" / "benchmarks" / name).read_text(encoding="utf-8").splitlines()
+    ]
+    measured = [len(line["dev_f1"]) for line in lines]
+    quick = TaggerSettings().training(300)
+    assert (quick.epochs, quick.patience, len(measured)) == (30, 10, 80)
+    assert usual_epochs(quick) == pytest.approx(np.mean(measured), rel=0.15)
+    for epochs, patience in ((30, 10), (20, 10), (200, 20), (8, 10)):
+        ends = np.minimum(np.linspace(0, epochs, 10_001) + patience, epochs)
+        settings = replace(quick, epochs=epochs, patience=patience, min_epochs=1)
+        assert usual_epochs(settings) == pytest.approx(ends.mean(), rel=1e-3)
+    assert usual_epochs(replace(quick, epochs=12, patience=2, min_epochs=11)) == 11
+
+
+def test_pseudo_labels_are_costed_for_the_rounds_that_are_usual() -> None:
+    """A second per piece; a text of 40 pieces, labels of 10, dev of 6; a batch holds all sentences."""
+    speed, quick = Speed(a=0.0, b=1.0, load=0.0, pieces=1.0), replace(TaggerSettings().training(4), dev_sentences=0)
+    parts = {"train": Read(sentences=4, pieces=10.0), "unlabelled": Read(sentences=8, pieces=40.0)}
+    dev = Read(sentences=2, pieces=6.0)
+    time = pseudo(speed, quick, 2, **parts, dev=dev, distant=True)
+    # Epochs of 40 pieces and a third of dev: 3 on half of the text or all of it, then 2 per round; 1.5 rounds or 2.
+    # A round reads the text twice, and dev is read once more per round, and twice.
+    assert time.most == pytest.approx(2 * ((3 + 4) * 42 + 4 * 40 / 3 + 4 * 6 / 3))
+    assert time.expected == pytest.approx(2 * ((1.5 + 3) * 42 + 3 * 40 / 3 + 3.5 * 6 / 3))
+    time = pseudo(speed, replace(quick, epochs=9), 1, **parts, dev=dev, distant=False)
+    # Students have 5 epochs of 10 pieces and as many pseudo-labelled sentences: two in the first round, then one.
+    assert time.most == pytest.approx(3 * 5 * (10 + 20 + 2) + 4 * 40 / 3 + 4 * 6 / 3)
+    assert time.expected == pytest.approx(2.5 * 5 * (10 + 20 + 2) + 3 * 40 / 3 + 3.5 * 6 / 3)
 
 
 PLAIN = {**SPLITS, "task": "task", "domain": "domain"}

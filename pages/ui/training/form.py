@@ -86,8 +86,7 @@ def _experiment(options: Mapping[str, Any]) -> float | None:
         if cost.at_once > 1
         else ""
     )
-    if cost.basis:
-        st.caption(plain(f"Time: {cost.basis}{cards}"))
+    st.caption(plain(f"Time: {cost.basis}{cards} {cost.person_words}" if cost.basis else cost.person_words))
     with st.expander("Run by run", icon=":material/table:"):
         rows = [
             f"| {step.kind} | {plain(f'{step.line} {step.what}')} "

@@ -8,10 +8,11 @@ sentences of bc5cdr and conll2003, and the first 400 of dev). T_C: the text of t
 bench_worth (109,482 sentences), else 20,000 sentences of the domain's kind among 60,000 others. Bundled MiniLM, 20 epochs,
 S_C of 2,500 sentences for pre-training. The labels for `transfer` are 3,000 sentences of conll2003, for C100 crossner-ai.
 
-One experiment with all lines, as a user would run it: prints the planned time, the time that it took, the leaderboard
-with its sentence on the cheapest way, and a JSON line with the counts of every tagger (lines.jsonl holds those in
-RESULTS.md). --packages: for B100, the lists of bench_dictionary instead of the names of the training set. --plan-only:
-times the machine and prints the planned time. The same --home resumes, also with more --arms.
+One experiment with all lines, as a user would run it: prints the planned time, the time that it took (both also by kind
+of run; the time of earlier runs counts as taken), and the leaderboard with its sentence on the cheapest way. A JSON line
+has the counts of every tagger (lines.jsonl holds those in RESULTS.md). --packages: for B100, the lists of
+bench_dictionary instead of the names of the training set. --plan-only: times the machine and prints the planned time.
+The same --home resumes, also with more --arms.
 Takes hours on two cores. For a rehearsal: --encoder tiny --seeds 1 --small.
 """
 
@@ -21,14 +22,18 @@ import json
 import os
 import random
 import time
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
 from core.experiment import result as leaderboard
 from core.experiment import view as experiments
+from core.experiment.cost import Cost
 from core.projects import runs
 from core.projects.home import library, store
+from core.runs import durations
+from core.runs.run import Run
 from core.shown import duration
 from core.text.sentence import Sentence
 from tests.lab.benchmarks import bench_dictionary, bench_ner, bench_transfer
@@ -109,6 +114,16 @@ def options(given: argparse.Namespace, folder: Path) -> dict[str, object]:
     }
 
 
+def by_kind(cost: Cost, run: Run) -> str:
+    """Return the planned time and the time taken, for each kind of run; the parts of a selection count with it."""
+    planned, taken = Counter[str](), Counter[str]()
+    for step in cost.steps:
+        planned[step.kind] += round(step.seconds)
+    for kind, seconds in durations.by_kind([run], store()).items():
+        taken["select" if kind in ("score", "embed", "audit") else kind] += round(seconds)
+    return "; ".join(f"{kind} {duration(planned[kind])}, {duration(taken[kind])}" for kind in planned)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ground", choices=GROUNDS)
@@ -134,6 +149,7 @@ def main() -> None:
     began = time.monotonic()
     run = runs.execute("experiment", asked)
     print(f"took {duration(time.monotonic() - began)}")
+    print(f"planned and taken by kind of run: {by_kind(cost, run)}")
     print((run.artifacts / "leaderboard.md").read_text(encoding="utf-8"))
     for row in leaderboard.read(run).leaderboard:
         for seed, table in zip(given.seeds, leaderboard.tables(row, store()), strict=False):
