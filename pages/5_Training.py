@@ -1,9 +1,13 @@
 """Training: start, watch, stop and resume pre-training, fine-tuning and experiments."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import streamlit as st
 
 from core import shown_command as commands
 from core import terms
+from core.experiment.reference import KINDS as REFERENCES
 from core.importing import view as corpora
 from core.projects import runs
 from core.tagging import view as training
@@ -12,7 +16,7 @@ from pages.ui.empty import empty
 from pages.ui.frame import page
 from pages.ui.runs.links import TRAINING, attach, attached, pick_run
 from pages.ui.runs.panel import run_panel, where
-from pages.ui.training import encoders, form, parts
+from pages.ui.training import encoders, form, parts, untrained
 from pages.ui.training.experiment import BUDGETS
 from pages.ui.training.form import fewer_labels
 from pages.ui.training.live import live, queue, result, smaller
@@ -23,13 +27,16 @@ KINDS = {
     "pretrain": "Pre-train an encoder",
     "finetune": "Fine-tune a tagger",
     "experiment": "Experiment: was it worth it?",
+    "untrained": "Without training",
 }
 WHAT = {
     "pretrain": "Continues an encoder's pre-training (MLM) on the task corpus, the selection or both.",
     "finetune": "A tagger is trained on the labelled data; the dev set decides when training stops.",
     "experiment": "Variants side by side: no pre-training, the random baseline, a strategy's selection, each followed "
     "by the same training with the same seeds; then a verdict with its confidence interval.",
+    "untrained": "Tags a test set by lists of names, a ready model or a language model, to see what labels must beat.",
 }
+SHOWN = (*training.TRAININGS, *REFERENCES)  # kinds of runs on this page
 NEEDS = "Training needs text for the encoder (the task corpus or a selection) and labelled data for the tagger."
 WORDS = (
     *(terms.TASK, terms.DOMAIN, terms.CHOICE, terms.TRAIN, terms.DEV, terms.TEST, terms.TAGGER, terms.ENCODER),
@@ -40,7 +47,7 @@ WORDS = (
 def main() -> None:
     """Draw the page."""
     with page("Training", "Pre-train, fine-tune, and find out whether it was worth it.", WORDS):
-        run_id = attached(training.TRAININGS, RUN)
+        run_id = attached(SHOWN, RUN)
         if not corpora.listed():
             empty(NEEDS, "training", "pages/5_Training.py")
         else:
@@ -55,8 +62,7 @@ def main() -> None:
         if run_id is not None:
             with st.container():  # a fixed place, so that the queue does not move what is below
                 queue(run_id, RUN)
-            trainings = runs.own(*training.TRAININGS)
-            _watch(pick_run(run_id, RUN, trainings, "Training"))
+            _watch(pick_run(run_id, RUN, runs.own(*SHOWN), "Training"))
 
 
 def _setup() -> None:
@@ -70,6 +76,10 @@ def _setup() -> None:
         label_visibility="collapsed",
     )
     st.markdown(WHAT[kind])
+    if kind == "untrained":
+        if asked := untrained.options():
+            _start("Tag the test set", *asked)
+        return
     options = form.options(kind)
     encoders.offer()
     if kind != "pretrain":
@@ -87,6 +97,12 @@ def _setup() -> None:
     form.show(kind, options)
     on = where("training") if kind == "experiment" else ""
     label = {"pretrain": "Pre-train", "finetune": "Fine-tune", "experiment": "Start the experiment"}[kind]
+    _start(label, kind, options, on, may_start=may_start, anyway=anyway)
+
+
+def _start(
+    label: str, kind: str, options: Mapping[str, Any], on: str = "", *, may_start: bool = True, anyway: bool = False
+) -> None:
     play = ":material/play_arrow:"
     if pressed(label, "training.start", type="primary", icon=play, disabled=not may_start):
         attach(runs.start(kind, options, on, run_anyway=anyway), RUN)
@@ -98,11 +114,14 @@ def _setup() -> None:
 def _watch(run_id: str) -> None:
     """Show the run, its result or how to continue, and its curves."""
     state = run_panel(run_id, RUN)
-    smaller(run_id, state, RUN)
-    if state.state == "succeeded":
-        result(run_id)
-    live(run_id, state)
     run = runs.get(run_id)
+    if run.manifest.kind in training.TRAININGS:
+        smaller(run_id, state, RUN)
+        if state.state == "succeeded":
+            result(run_id)
+        live(run_id, state)
+    elif state.state == "succeeded":
+        untrained.result(run_id)
     same_command("training.run.command", commands.command(run.manifest.kind, run.manifest.config))
 
 

@@ -121,6 +121,7 @@ KIND = Kind(
     DictionaryResult,
     title=lambda run: f"Look the names of {run.corpora(run.config['names'])} up in {run.corpora(run.config['test'])}",
     outcome=_outcome,
-    page="Results",
+    page="Training",
+    opens=True,
     here=True,
 )

@@ -214,6 +214,32 @@ def beside(run_id: str) -> list[Reference]:
     return sorted(found, key=lambda line: -line.f1)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Untrained:
+    """A finished run that tags test sets without training.
+
+    about: description of the run. tests: (name of a test set, scores on it), in order. experiments: ids of finished
+    experiments with the same first test set, newest first.
+    """
+
+    about: str
+    tests: Sequence[tuple[str, OverSeeds]]
+    experiments: Sequence[str]
+
+
+def untrained(run_id: str) -> Untrained:
+    """Return the result of a run that tags test sets without training. Errors: RunError if the run has no result."""
+    run = store().get(run_id)
+    kind, marks = reference.KINDS[run.manifest.kind], run.manifest.config["test"]
+    tests: Sequence[OverSeeds] = result.read(run, kind.kind.result).tests
+    compared = store().list("experiment", state="succeeded")
+    return Untrained(
+        about=kind.about(run, library()),
+        tests=[(library().recall(mark).name, test) for mark, test in zip(marks, tests, strict=True)],
+        experiments=[each.id for each in compared if each.manifest.config["test"] == marks[0]],
+    )
+
+
 def sent_to(run_id: str) -> list[str]:
     """Return the clusters and hosts of language models that got sentences for an experiment or a study.
 

@@ -260,4 +260,4 @@ def _outcome(result: LlmResult, _: About) -> str:
     return f"Score (F1) {result.tests[0].mean:.1f} by a language model, without training{without}"
 
 
-KIND = Kind("llm", LlmConfig, run, LlmResult, title=_title, outcome=_outcome, page="Results", here=True)
+KIND = Kind("llm", LlmConfig, run, LlmResult, title=_title, outcome=_outcome, page="Training", opens=True, here=True)

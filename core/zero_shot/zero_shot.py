@@ -196,6 +196,7 @@ KIND = Kind(
     ZeroShotResult,
     title=lambda run: f"Tag {run.corpora(run.config['test'])} with the ready model {run.tagger(run.config['model'])}",
     outcome=_outcome,
-    page="Results",
+    page="Training",
+    opens=True,
     here=True,
 )

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element
 
 from core import cards
+from core.dictionary.view import add_list
 from core.experiment import deliver, find_out
 from core.experiment import view as experiments
 from core.experiment.config import ExperimentConfig
@@ -20,6 +21,7 @@ from core.experiment.result import ExperimentResult
 from core.importing import view as corpora
 from core.kind import as_json, plan
 from core.kinds import KINDS
+from core.labelling import view as labelling
 from core.paths import home
 from core.projects import machine, runs
 from core.projects.home import store
@@ -39,7 +41,7 @@ from pages.ui.widgets import plain
 from tests.conftest import Seal
 from tests.fake_models import ready_model
 from tests.finished import ARM_ROW, TIMED, fine_tuned, pretrained
-from tests.pages.drawing import codes, keys, opened, press, select, texts
+from tests.pages.drawing import codes, keys, opened, press, seen, select, texts
 
 PAGE = "pages/5_Training.py"
 ARMS = "training.experiment.arms"
@@ -352,6 +354,76 @@ def test_models_of_others_can_be_chosen_and_another_host_needs_consent(
     assert (config.arms, config.llm, config.hosts) == (("none", there), {"allow_host": "gpu-box"}, ["gpu-box"])
     choose(app, (f"{field}.address", "http://other-box:8000/v1"))  # consent is for one host
     assert not any("llm:" in one for one in offered())
+
+
+UNTRAINED = {"training.kind": "untrained"}
+LOOK_UP = {"inside": "", "outside": "", "case_sensitive": False}
+
+
+def test_names_are_looked_up_without_an_experiment(parts: Parts, started: Started, tmp_path: Path) -> None:
+    app = opened(PAGE, UNTRAINED)
+    assert any("There is no list of names in this project. Import one on Corpora" in info.value for info in app.info)
+    start(app)
+    assert started[-1] == ("dictionary", {"names": (parts["train"],), "test": (parts["test"],), **LOOK_UP})
+    (tmp_path / "cities.txt").write_text("Rome\nOslo\n")
+    names = add_list(tmp_path / "cities.txt", "LOC")
+    app = opened(PAGE, UNTRAINED)
+    assert "There is no list of names" not in texts(app)
+    choose(app, ("training.untrained.inside", parts["task"]))
+    assert "training.start" not in keys(app)
+    assert any("Pick both a text of the domain" in info.value for info in app.info)
+    choose(app, ("training.untrained.outside", parts["domain"]), ("training.untrained.case_sensitive", True))
+    start(app)
+    common = {"inside": parts["task"], "outside": parts["domain"], "case_sensitive": True}
+    assert started[-1] == ("dictionary", {"names": (names,), "test": (parts["test"],), **common})
+
+
+def test_models_of_others_are_tried_alone_with_what_to_fetch(
+    parts: Parts, started: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_DATA_DIRS", str(tmp_path))
+    folder = ready_model(tmp_path / "ner", ("O", "B-PER"), {"Ada": {"B-PER": 0.9}})
+    app = opened(PAGE, {**UNTRAINED, "training.untrained.way": "zero-shot"})
+    assert any("Download a token classifier" in info.value for info in app.info)
+    assert "training.start" not in keys(app)
+    choose(app, ("training.untrained.folder", str(folder)), ("training.untrained.type_map", "GPE=LOC"))
+    start(app)
+    asked = {"dev": parts["dev"], "test": (parts["test"],), "model": str(folder), "type_map": ("GPE=LOC",)}
+    assert started[-1] == ("zero-shot", asked)
+    choose(app, ("training.untrained.type_map", "GPE"))
+    assert "training.start" not in keys(app)
+    app = opened(PAGE, {**UNTRAINED, "training.untrained.way": "llm"})
+    assert any("ollama pull qwen3:8b" in info.value for info in app.info)
+    choose(app, ("training.untrained.model", "qwen3:8b"), ("training.untrained.examples", 3))
+    start(app)
+    asked = {"train": parts["train"], "test": (parts["test"],), "model": "qwen3:8b", "examples": 3}
+    assert started[-1] == ("llm", {**asked, "address": "http://127.0.0.1:11434/v1"})
+    choose(app, ("training.untrained.address", "http://gpu-box:8000/v1"))
+    assert "training.start" not in keys(app)
+    [consent] = [box for box in app.checkbox if "leave this computer" in box.label]
+    consent.check().run()
+    start(app)
+    assert started[-1] == ("llm", {**asked, "address": "http://gpu-box:8000/v1", "allow_host": "gpu-box"})
+
+
+def test_a_run_without_training_shows_its_scores_and_suggests_on_label(parts: Parts, seal: Seal) -> None:
+    corpora.set_role(
+        "test", seal([labelled("Ada sues Corp ."), labelled("Bo sues Corp .")], "twins", labelled=True).fingerprint
+    )
+    names = seal([labelled("Ada sues Corp .")], "names", labelled=True).fingerprint
+    run = runs.execute("dictionary", {"names": (names,), "test": (corpora.roles()["test"],)})
+    app = opened(PAGE, run=run.id)
+    shown = seen(app)
+    assert "2 names of names, looked up without training." in shown
+    [score] = [metric.value for metric in app.metric if metric.label.startswith("Test score (F1)")]
+    assert score == "85.7"  # 3 of 4 entities, all of them right
+    assert "66.67" in shown  # PER: one of two
+    assert not [
+        key for key in keys(app) if key and key.startswith("training.untrained.") and key != "training.untrained.label"
+    ]
+    press(app, "training.untrained.label")
+    assert app.title[0].value == "Label"
+    assert app.session_state["label.suggest"] == labelling.suggester_of(run.id) != ""
 
 
 def test_plan_states_detectable_gain_and_swapped_halves_need_no_task_corpus(

@@ -19,55 +19,61 @@ def others() -> tuple[list[str], dict[str, dict[str, Any]]]:
     with st.expander("Models of others: a ready model, a language model", icon=":material/smart_toy:"):
         left, right = st.columns(2)
         with left:
-            ready = _ready_model()
+            folder = ready_model(KEY)
         with right:
-            asked, options = _language_model()
-        names = [*ready, *asked]
+            asked = language_model(KEY)
+        names = [find(f"zero-shot:{folder}").name] if folder else []
+        names += [find("llm:{model}@{address}".format(**asked)).name] if asked else []
         if names:
             st.caption("Add it under What is compared.")
-    return names, options
+    host = asked.get("allow_host") if asked else None
+    return names, {"llm": {"allow_host": host}} if host else {}
 
 
-def _ready_model() -> list[str]:
-    """Ask for a ready model; return the name of its variant, [] without one."""
+def ready_model(key: str) -> str:
+    """Ask for a ready model; return its folder, "" without one. key: beginning of the fields' keys."""
     folder = st.text_input(
         "Folder of a ready model",
-        key=f"{KEY}.folder",
+        key=f"{key}.folder",
         placeholder="/home/me/models/bert-base-NER",
         help=f"It tags the test sets without training (variant zero-shot:FOLDER). {FETCH} If it has another name for a "
         "type of yours, give both under Types by another name.",
     ).strip()
     try:
-        return [find(f"zero-shot:{folder_of(folder)}").name] if folder else []
+        return str(folder_of(folder)) if folder else ""
     except WinnowError as error:
         st.info(plain(str(error)))
-        return []
+        return ""
 
 
-def _language_model() -> tuple[list[str], dict[str, dict[str, Any]]]:
-    """Ask for a language model and its server; return the name of its variant, [] without one, and options of `llm`."""
+def language_model(key: str) -> dict[str, Any] | None:
+    """Ask for a language model and its server; return the options of `llm`, None without one.
+
+    key: beginning of the fields' keys.
+    """
     model = st.text_input(
         "Language model",
-        key=f"{KEY}.model",
+        key=f"{key}.model",
         placeholder="qwen3:8b",
         help="A model that you run with Ollama, vLLM or llama.cpp (variant llm:MODEL@ADDRESS). It tags the test sets "
         "without training, after examples from the training set.",
     ).strip()
     usual = LlmConfig.model_fields["address"]
-    address = st.text_input("Address of its server", usual.default, key=f"{KEY}.address", help=usual.description)
+    address = st.text_input("Address of its server", usual.default, key=f"{key}.address", help=usual.description)
     if not model:
-        return [], {}
+        return None
     try:
-        name, server = find(f"llm:{model}@{address.strip()}").name, parsed(address.strip())
+        server = parsed(address.strip())
     except WinnowError as error:
         st.info(plain(str(error)))
-        return [], {}
+        return None
+    asked = {"model": model, "address": server.address}
     if server.here:
-        return [name], {}
+        return asked
     agreed = st.checkbox(
         f"Allow it. {plain(server.warning)}",
-        key=f"{KEY}.allow.{server.address}",
+        key=f"{key}.allow.{server.address}",
         help="Text leaves this computer: sentences of the training set and of all test sets. Pages and the report name "
         "the host.",
     )
-    return ([name], {"llm": {"allow_host": server.host}}) if agreed else ([], {})
+    return {**asked, "allow_host": server.host} if agreed else None
