@@ -3,6 +3,8 @@
 import csv
 import html
 import io
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from core.projects.home import library, store
 from core.tagging.evaluations import read_predictions
 from pages.ui.training.experiment import arm_label
 from tests import fake_llm, smallest_options
-from tests.conftest import sentence
+from tests.conftest import ROOT, sentence
 from tests.experiment.test_arms import SPLITS, fill_all
 from tests.finished import html_report
 from tests.homes import Homes
@@ -151,3 +153,53 @@ def test_every_arm_is_in_every_table(run_id: str) -> None:
         assert f">{spread}</td>" in report
         assert (row.sd is None) == bool(row.reference)
         assert arm_label(row.arm) != row.arm or row.verdict == "control"
+
+
+NEW_LINE = """
+import sys
+from dataclasses import replace
+
+from core.experiment import reference
+
+assert "core.experiment.arms" not in sys.modules  # it makes an arm of every entry when it is imported
+line = reference.KINDS["dictionary"]
+kind = replace(line.kind, name="guess")
+reference.KINDS["guess"] = replace(line, kind=kind, named=lambda _: "guessing", doing="guessing names")
+
+from core.kinds import KINDS
+
+KINDS["guess"] = kind
+
+from core.experiment import deliver, results, view
+from core.experiment.cost import _WORDS
+from core.experiment.words import name_of
+from core.projects import runs
+from pages.ui.training.experiment import arm_label, arm_names
+from tests.experiment.test_arms import SPLITS
+from tests.finished import html_report
+from tests.untrained import without_training
+
+asked = {**SPLITS, "arms": ("none", "guess")}
+with without_training():
+    run = runs.execute("experiment", asked)
+    board = results.board(run.id)
+    row = next(row for row in board.leaderboard if row.arm == "guess")
+    assert (row.reference, len(row.micro_f1), bool(row.about)) == ("guess", 1, True), row
+    assert name_of(row, board.leaderboard) == "guessing"
+    assert "| guess |" in deliver.board_markdown(run.id)
+    assert ">guess</td>" in html_report(run.id)
+    assert "guess" in arm_names({"sources": (), "assisting": ""})
+    assert arm_label("guess") != "guess"
+    assert _WORDS["guess"] == "guessing names"
+    assert {step.kind for step in view.cost(asked).steps} == {"finetune", "guess"}
+    halves = {**asked, "cross": True, "repeat": "pipeline", "seeds": (1, 2)}
+    rows = results.board(runs.execute("experiment", halves).id).leaderboard
+    assert [len(row.micro_f1) for row in rows if row.arm == "guess"] == [2]
+"""
+
+
+def test_a_new_reference_line_only_needs_its_kind_and_its_entry(home: Path) -> None:
+    """It then has an arm, a cost, a row in all tables, words, and a run for each half, without other changes."""
+    fill_all(home)
+    done = subprocess.run([sys.executable, "-c", NEW_LINE], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
