@@ -388,7 +388,12 @@ def test_models_of_others_are_tried_alone_with_what_to_fetch(
     assert "training.start" not in keys(app)
     choose(app, ("training.untrained.folder", str(folder)), ("training.untrained.type_map", "GPE=LOC"))
     start(app)
-    asked = {"dev": parts["dev"], "test": (parts["test"],), "model": str(folder), "type_map": ("GPE=LOC",)}
+    asked: dict[str, Any] = {
+        "dev": parts["dev"],
+        "test": (parts["test"],),
+        "model": str(folder),
+        "type_map": ("GPE=LOC",),
+    }
     assert started[-1] == ("zero-shot", asked)
     choose(app, ("training.untrained.type_map", "GPE"))
     assert "training.start" not in keys(app)
