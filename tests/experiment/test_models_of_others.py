@@ -377,8 +377,8 @@ def test_cost_follows_the_size_of_the_model_and_the_pace_of_the_last_answers(
 
 
 def test_a_ready_model_is_costed_without_its_vocabulary(tmp_path: Path) -> None:
-    """A word passes through 2,000 weights of the model and 1,000 of the encoder, whatever their vocabularies."""
-    for name, words, rest in (("model", 100, 2000), ("encoder", 50, 1000)):
+    """A word passes through 3,000 weights of the model and 1,000 of the encoder, whatever their vocabularies."""
+    for name, words, rest in (("model", 100, 3000), ("encoder", 50, 1000)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "config.json").write_text(json.dumps({"vocab_size": words, "hidden_size": 10}))
         (tmp_path / name / "model.safetensors").write_bytes(bytes(4 * (10 * words + rest)))
@@ -389,6 +389,6 @@ def test_a_ready_model_is_costed_without_its_vocabulary(tmp_path: Path) -> None:
         tested_tokens=60_000,
     )
     one = 1.0 + 100_000 * 1.5 * 0.0001
-    assert _zero_shot_seconds(str(tmp_path / "model"), told) == pytest.approx(2 * one)
+    assert _zero_shot_seconds(str(tmp_path / "model"), told) == pytest.approx(3 * one)
     told.config.encoder = "tiny"  # it has no folder
-    assert _zero_shot_seconds(str(tmp_path / "model"), told) == pytest.approx(3000 / 1500 * one)
+    assert _zero_shot_seconds(str(tmp_path / "model"), told) == pytest.approx(4000 / 1500 * one)
