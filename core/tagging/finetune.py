@@ -347,7 +347,7 @@ def _stages(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Sta
         seed=seed,
         folder=job.context.run.checkpoints / f"seed-{seed}",
         report=job.context,
-        options={"saved": job.context.checkpoint},
+        options={"saved": job.context.checkpoint, "dev_every": config.dev_every},
     )
 
 
@@ -453,6 +453,7 @@ def _train(
             copies=copies(config, splits.train),
             saved=job.context.checkpoint,
             watch=watched.writer(job.context.run.checkpoints / f"seed-{seed}"),
+            dev_every=config.dev_every,
             stopped=stopped,
         )
     except Cancelled:

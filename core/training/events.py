@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Saved = Callable[[Checkpoint], None]
 
-LOG_SECONDS = 1.5  # seconds between two points of a curve; three metrics then give two events per second
+LOG_SECONDS = 2.0  # seconds between two points of a curve; four metrics then give two events per second
 CHECKPOINT_SECONDS = 60.0
 HEAD = "head.safetensors"  # weights of a head that was fitted first, with the encoder frozen
 BEST = "best.safetensors"  # weights of the best epoch, stored beside or inside a checkpoint
@@ -39,10 +39,10 @@ _NO_CURVES = ("_runtime", "_per_second", "_time")
 class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is untyped here
     """Reports a Trainer's metrics, and its progress in optimizer steps.
 
-    The metrics are `loss`, `learning_rate`, `tokens_per_second` and everything logged as `dev_...`; on a GPU also
-    `gpu_memory_gb`, `gpu_used_gb` and `gpu_busy`. seed: appended to the name of every metric, as in `loss@1`.
-    checkpoint_seconds: time between two checkpoints; inf: write one only if the user cancels. saved: called with every
-    complete checkpoint, e.g. `RunContext.checkpoint`.
+    The metrics are `loss`, `learning_rate`, `grad_norm` (before clipping), `tokens_per_second` and everything logged
+    as `dev_...`; on a GPU also `gpu_memory_gb`, `gpu_used_gb` and `gpu_busy`. seed: appended to the name of every
+    metric, as in `loss@1`. checkpoint_seconds: time between two checkpoints; inf: write one only if the user cancels.
+    saved: called with every complete checkpoint, e.g. `RunContext.checkpoint`.
 
     If `report.check()` raises, training stops after this step, a checkpoint is written, and `Cancelled` is raised
     again. If several processes train, only the first one reports. All of them log, save and stop at the same steps,
@@ -211,7 +211,7 @@ def _is_json(path: Path) -> bool:
 
 
 def _is_metric(name: str) -> bool:
-    return name in ("loss", "learning_rate") or (name.startswith("dev_") and not name.endswith(_NO_CURVES))
+    return name in ("loss", "learning_rate", "grad_norm") or (name.startswith("dev_") and not name.endswith(_NO_CURVES))
 
 
 def _agree(args: TrainingArguments, wishes: list[bool]) -> list[bool]:

@@ -25,7 +25,7 @@ from safetensors.torch import save, save_file
 from torch import Tensor
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import Dataset
-from transformers import TrainerState, TrainingArguments
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import TrainOutput
 
@@ -47,6 +47,7 @@ from core.training.settings import Settings
 from core.training.threads import Threads
 
 BATCH = 64  # sentences per batch when dev loss is computed
+WITHIN = 0.1  # most time that evaluations within epochs take, as a share of the training's time
 Watch = Callable[[int, Sequence[Sentence], Sequence[Prediction]], None]
 MOST = 1000  # most dev sentences used to fit the temperature or a dictionary's scale; enough to fit one number
 SCALES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)  # factors of a dictionary's scores
@@ -103,6 +104,7 @@ class Finetuning(Durable):
         arguments: TrainingArguments,
         types: Sequence[str],
         watch: Watch | None = None,
+        dev_every: int = 0,
     ) -> None:
         super().__init__(
             model=tagger,
@@ -122,7 +124,10 @@ class Finetuning(Durable):
         alone = arguments.world_size == 1 and tagger.device.type == "cpu" and hasattr(tagger, "model")
         self._n_parts = settings.parts if alone else 1
         self._began = time.monotonic()
+        self._within = 0.0  # seconds of the evaluations within epochs
         listen(self, events)
+        if dev_every:
+            self.add_callback(_WithinEpochs(self, dev_every))
 
     def _collate(self, examples: Sequence[Sequence[Row]]) -> Features:
         """Return the batch's `rows`, the same rows cut into `parts`, and `labels`.
@@ -161,7 +166,7 @@ class Finetuning(Durable):
     ) -> Tensor:
         """Add the gradients of a batch, and return its loss divided by the number of words in the optimizer step."""
         parts, state = inputs["parts"], self.state
-        if self.settings.in_turn and state.global_step % self._an_epoch == 0:
+        if self.settings.in_turn and state.global_step % self.an_epoch == 0:
             self._roll_back()
         state.num_input_tokens_seen += sum(part["features"]["pieces"] for part in parts) * self.args.world_size
 
@@ -181,7 +186,8 @@ class Finetuning(Durable):
         return self._smaller.step(gradients, len(inputs["rows"]) if alone else 1)
 
     @property
-    def _an_epoch(self) -> int:
+    def an_epoch(self) -> int:
+        """Optimizer steps per epoch."""
         return -(-len(self.train_dataset) // self.settings.batch_size)
 
     def _roll_back(self) -> None:
@@ -199,10 +205,7 @@ class Finetuning(Durable):
         except Cancelled:
             return {}  # the next checkpoint does not contain this epoch's record, so a resumed training evaluates again
         table, epochs = evaluate(self.dev, found, self.types), self.epochs
-        metrics = {
-            "dev_f1": table.f1(),
-            **{str(MetricName("dev_f1", name)): f1 for name, f1 in table.by_type().items()},
-        }
+        metrics = _metrics("dev_f1", table)
         epochs.dev_f1.append(table.f1())
         if self.watch and self.args.should_save:
             self.watch(len(epochs.dev_f1), self.dev, found)
@@ -217,6 +220,25 @@ class Finetuning(Durable):
         if epochs.ended(self.settings):
             self.control.should_training_stop = True
         return metrics
+
+    def evaluate_within(self) -> None:
+        """Report the dev F1 within an epoch, as `dev_f1_within`.
+
+        This changes neither the weights nor the generators of random numbers, so the training is the same without it.
+        Skip it if earlier calls have taken more than WITHIN of the training's time.
+        """
+        began = time.monotonic()
+        if self.events.cancelling or self._within > WITHIN * (began - self._began):
+            return
+        try:
+            found = _found(self.tagger, self.dev, _Cancellable(self))
+        except Cancelled:
+            return  # the Trainer writes a checkpoint and stops after this step
+        metrics = _metrics("dev_f1_within", evaluate(self.dev, found, self.types))
+        # The Trainer's own log would store these points in every checkpoint.
+        self.events.on_log(self.args, self.state, self.control, metrics)
+        self.events.on_evaluate(self.args, self.state, self.control)
+        self._within += time.monotonic() - began
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: object) -> None:
         folder = Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}"
@@ -256,7 +278,7 @@ class Finetuning(Durable):
                 self.best = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         self.state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
         # If the user cancelled at the end of an epoch, the checkpoint was written before that epoch was evaluated.
-        if self.state.global_step // self._an_epoch > len(self.epochs.dev_f1):
+        if self.state.global_step // self.an_epoch > len(self.epochs.dev_f1):
             self._load_from_checkpoint(str(checkpoint))
             self.evaluate()
             self.events.stop_if_cancelled()
@@ -264,6 +286,17 @@ class Finetuning(Durable):
     def seconds(self) -> float:
         """Return the seconds of training over all attempts."""
         return self.epochs.seconds + time.monotonic() - self._began
+
+
+class _WithinEpochs(TrainerCallback):  # type: ignore[misc]  # transformers is untyped here
+    """Evaluates on dev every `every` steps, except at the end of an epoch, where the Trainer evaluates."""
+
+    def __init__(self, trainer: Finetuning, every: int) -> None:
+        self.trainer, self.every = trainer, every
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object) -> None:
+        if state.global_step % self.every == 0 and state.global_step % self.trainer.an_epoch:
+            self.trainer.evaluate_within()
 
 
 class _Cancellable(Silent):
@@ -339,6 +372,11 @@ def score(tagger: Tagger, gold: Sequence[Sentence], types: Sequence[str], report
     return evaluate(gold, _found(tagger, gold, report), types)
 
 
+def _metrics(name: str, table: Evaluation) -> dict[str, float]:
+    """Return the F1 of all types and of each type, as metrics with this name."""
+    return {name: table.f1()} | {str(MetricName(name, type)): f1 for type, f1 in table.by_type().items()}
+
+
 def _found(tagger: Tagger, gold: Sequence[Sentence], report: Reporter) -> list[Prediction]:
     return [prediction_of(tags.best) for tags in tagger.tag(gold, report)]
 
@@ -386,6 +424,7 @@ class Options(TypedDict, total=False):
     copies: Copies | None
     saved: Saved | None
     watch: Watch | None
+    dev_every: int
     checkpoint_seconds: float
 
 
@@ -405,6 +444,7 @@ def finetune(
     copies: Copies | None = None,
     saved: Saved | None = None,
     watch: Watch | None = None,
+    dev_every: int = 0,
     stopped: Callable[[Epochs], None] | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> Epochs:
@@ -415,7 +455,8 @@ def finetune(
     factor of the assisting sentences' loss. copies: makes copies of training sentences (`Contrasted`). folder: folder
     for the checkpoints; training resumes from the last one, with the same result as without interruption. saved: called
     with every checkpoint. watch: called after each epoch with its number, the dev sentences and their predictions.
-    stopped: called if the user cancels after at least one epoch. Errors: Cancelled, ResourceError if memory runs out.
+    dev_every: steps between two dev F1s within an epoch, which are only reported; 0: none. stopped: called if the user
+    cancels after at least one epoch. Errors: Cancelled, ResourceError if memory runs out.
     """
     rows = laid_out(train, weights, assisting, assisting_weight, settings)
     rows = Contrasted(rows, copies) if copies else rows
@@ -430,6 +471,7 @@ def finetune(
         arguments=arguments_of(folder, settings, seed, tagger.device),
         types=types or sorted({e.type for s in (*train, *dev) for e in s.entities or ()}),
         watch=watch,
+        dev_every=dev_every,
     )
     return trainer.run_to_end(folder, stopped)
 

@@ -59,7 +59,9 @@ def test_pretrained_folder_loads_in_transformers_and_has_a_card(seal: Seal) -> N
         assert part in card
     assert "holdout" not in card  # options that were not given are not listed
     metrics = runs.state(made.id).metrics
-    assert {"loss", "learning_rate", "dev_loss_task", "dev_loss_general", "tokens_per_second"} <= set(metrics)
+    assert {"loss", "learning_rate", "grad_norm", "dev_loss_task", "dev_loss_general", "tokens_per_second"} <= set(
+        metrics
+    )
 
 
 def test_held_out_sentences_are_not_trained_on(seal: Seal) -> None:

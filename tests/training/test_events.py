@@ -95,7 +95,7 @@ def test_log_has_real_tokens_per_second_and_dev_metrics(tmp_path: Path, monkeypa
     state.num_input_tokens_seen = 600
     callback.on_log(arguments, state, control, {"loss": 1.0, "learning_rate": 0.1, "grad_norm": 3.0})
     found = {name: value for name, value, _ in report.metrics}
-    assert found == {"loss": 1.0, "learning_rate": 0.1, "tokens_per_second": 60.0}
+    assert found == {"loss": 1.0, "learning_rate": 0.1, "grad_norm": 3.0, "tokens_per_second": 60.0}
     monkeypatch.undo()
     logs = {"dev_f1": 50.0, "dev_f1/PER": 40.0, "dev_runtime": 1.0, "dev_steps_per_second": 2.0, "eval_loss": 1.0}
     EventCallback(dev, seed=1).on_log(arguments, TrainerState(global_step=4), None, logs)

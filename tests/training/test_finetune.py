@@ -127,7 +127,9 @@ def test_training_learns_and_keeps_the_best_epoch(undisturbed: Trained) -> None:
     curve = listener.curve("dev_f1@1")
     assert curve == dict(zip((3, 6, 9, 12), epochs.dev_f1, strict=True))
     assert set(listener.curve("dev_f1/PER@1")) == {3, 6, 9, 12}
-    assert {"loss@1", "learning_rate@1", "tokens_per_second@1"} <= {name for name, _, _ in listener.metrics}
+    assert {"loss@1", "learning_rate@1", "grad_norm@1", "tokens_per_second@1"} <= {
+        name for name, _, _ in listener.metrics
+    }
 
 
 def test_last_epoch_is_kept_after_the_same_patience(tmp_path: Path) -> None:
