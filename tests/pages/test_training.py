@@ -121,6 +121,7 @@ def metric(name: str, value: float, step: int) -> Entry:
 POINTS = [
     *(metric("loss@1", 2 / step, step) for step in range(1, 41)),
     metric("learning_rate@1", 1e-4, 40),
+    metric("grad_norm@1", 3.5, 40),
     metric("tokens_per_second@1", 1234.0, 40),
     metric("dev_f1@1", 61.5, 20),
     metric("dev_f1/PER@1", 70.0, 20),
@@ -230,6 +231,9 @@ def test_custom_preset_shows_every_option_and_keeps_the_default_of_empty_fields(
     widget(app, "training.finetune.learning_rate").set_value("fast").run()
     assert "learning" in app.error[0].value
     assert len(started) == 1
+    start(opened(PAGE, {"training.form": True, "training.finetune.dev_every": 50}))
+    config = FinetuneConfig.parse(dict(started[-1][1]))
+    assert (config.preset, config.dev_every) == ("quick", 50)
 
 
 def test_pretraining_uses_the_task_corpus_and_the_edited_selection(parts: Parts, started: Started) -> None:
@@ -558,7 +562,7 @@ def test_running_training_shows_its_curves_and_can_be_cancelled(
     working(first)
     app = opened(PAGE)
     assert not app.error
-    assert len(charts(app)) == 4  # loss, dev F1, learning rate, speed
+    assert len(charts(app)) == 5  # loss, dev F1, learning rate, gradient norm, speed
     assert "61.5" in metrics(app).values()
     assert f"Step 40 · {len(POINTS)} points" in texts(app)
     assert "40 of 100 steps" in app.get("progress")[0].proto.text
@@ -611,6 +615,28 @@ def test_curves_of_the_first_corpus_have_names_and_epochs_of_their_own(
     [losses] = next(chart for alt, chart in charts(app).items() if "loss" in alt).proto.datasets
     table = pa.ipc.open_stream(losses.data.data).read_all()
     assert {*table["line"].to_pylist()} == {"training", "on the first corpus"}
+
+
+def test_scores_within_epochs_join_the_curve_of_those_after_epochs(
+    parts: Parts, working: Callable[[Run], None]
+) -> None:
+    within = [metric(f"dev_f1_within{type}@1", f1, step) for type, f1, step in
+              (("", 30.0, 10), ("/PER", 35.0, 10), ("", 90.0, 50))]  # fmt: skip
+    run = tuned(parts, *POINTS, *within)
+    working(run)
+    app = opened(PAGE)
+
+    def points() -> dict[str, list[tuple[float, float]]]:
+        [data] = next(chart for alt, chart in charts(app).items() if "F1" in alt).proto.datasets
+        rows = pa.ipc.open_stream(data.data.data).read_all().to_pylist()
+        names = {row["line"] for row in rows}
+        return {name: [(row["step"], row["value"]) for row in rows if row["line"] == name] for name in names}
+
+    assert points()["all types"] == [(10, 30.0), (20, 61.5), (40, 58.25), (50, 90.0)]
+    assert points()["PER"] == [(10, 35.0), (20, 70.0)]
+    assert "61.5" in metrics(app).values()  # only epochs can be the best
+    widget(app, f"training.axis.{run.id}").set_value("epochs").run()
+    assert [step for step, _ in points()["all types"]] == [0.5, 1.0, 2.0, 2.5]  # 20 steps per epoch
 
 
 def drawn(app: AppTest) -> list[str]:

@@ -12,7 +12,7 @@ from core.experiment.next_step import deciding_options
 from core.importing import view as corpora
 from core.kinds import KINDS
 from core.processes import cores
-from core.projects import machine, runs
+from core.projects import machine, preferences, runs
 from core.projects.titles import selection_titles
 from core.selection import choices
 from core.selection import prevalence_view as prevalence
@@ -266,9 +266,15 @@ def _finetune() -> dict[str, Any] | None:
     if not (picked["train"] and picked["dev"]):
         st.info("Pick a training set, and a dev set, which decides when training stops.")
         return None
-    own = ("train", "dev", "test", "init", "seeds", "first", "first_epochs", "type_map", "unlabelled", "distant")
+    own = (
+        *("train", "dev", "test", "init", "seeds", "dev_every"),
+        *("first", "first_epochs", "type_map", "unlabelled", "distant"),
+    )
     test = tuple(dict.fromkeys(filter(None, (picked["test"], *further))))
     begun = {"init": init, "seeds": seeds, **_first(), **_unlabelled()}
+    if preferences.expert():
+        labels = {"dev_every": "Also score the dev set every"}
+        begun |= config_form(KINDS["finetune"].config, ("dev_every",), "training.finetune", labels)
     return {**picked, "test": test, **begun, **settings("finetune", own, tuple(PRESETS))}
 
 

@@ -38,11 +38,14 @@ OVERALL = "all types"
 HELD_OUT = {"dev_loss_task": "held-out sentences of the task corpus", "dev_loss_general": "held-out general text"}
 SMALL = {
     "learning_rate": "Learning rate",
+    "grad_norm": "Gradient norm, before clipping",
     "tokens_per_second": "Tokens per second",
     "gpu_memory_gb": "GPU memory, most taken (GB)",
     "gpu_used_gb": "GPU memory in use (GB)",
     "gpu_busy": "GPU busy (%)",
 }
+SIDE_BY_SIDE = 3  # small charts in a row
+WITHIN = "_within"  # ends the names of scores that were measured within an epoch
 STAGES = {  # stages of a tagger's training; "" is the main one
     "": "",
     "head": "the head alone",
@@ -52,7 +55,13 @@ STAGES = {  # stages of a tagger's training; "" is the main one
 }
 LOSSES = {f"{stage}_loss".lstrip("_"): words or "training" for stage, words in STAGES.items()}
 SCORES = {f"{stage}_dev_f1".lstrip("_"): words for stage, words in STAGES.items()}
-CURVES = {**SMALL, **HELD_OUT, "loss": "Training loss", "dev_f1": terms.DECIDING.named}
+CURVES = {
+    **SMALL,
+    **HELD_OUT,
+    "loss": "Training loss",
+    "dev_f1": terms.DECIDING.named,
+    f"dev_f1{WITHIN}": f"{terms.DECIDING.named}, within epochs",
+}
 
 
 def live(run_id: str, state: RunState) -> None:
@@ -164,7 +173,7 @@ def _numbers(metrics: Sequence[Metric], state: RunState) -> None:
 
 
 def _charts(metrics: Sequence[Metric], types: Sequence[str], over: str) -> None:
-    metrics = _in_epochs(metrics) if over == plot.EPOCHS else metrics
+    metrics = _joined(_in_epochs(metrics) if over == plot.EPOCHS else metrics)
     left, right = st.columns(2)
     with left:
         _chart(metrics, LOSSES, "Training loss", over=over)
@@ -174,12 +183,14 @@ def _charts(metrics: Sequence[Metric], types: Sequence[str], over: str) -> None:
             _chart(metrics, SCORES, terms.DECIDING.named, types_drawn, over=over)
         else:
             _chart(metrics, HELD_OUT, "Held-out loss", over=over)
-    small = {name: heading for name, heading in SMALL.items() if any(metric.name == name for metric in metrics)}
+    small = [(name, heading) for name, heading in SMALL.items() if any(metric.name == name for metric in metrics)]
     if small:
-        with st.expander("Learning rate and speed", icon=":material/speed:"):
-            for column, (name, heading) in zip(st.columns(len(small)), small.items(), strict=True):
-                with column:
-                    _chart(metrics, {name: heading}, heading, height=130, over=over)
+        with st.expander("Learning rate, gradient norm and speed", icon=":material/speed:"):
+            for start in range(0, len(small), SIDE_BY_SIDE):
+                row = small[start : start + SIDE_BY_SIDE]
+                for column, (name, heading) in zip(st.columns(SIDE_BY_SIDE), row, strict=False):
+                    with column:
+                        _chart(metrics, {name: heading}, heading, height=130, over=over)
 
 
 def _in_epochs(metrics: Sequence[Metric]) -> list[Metric]:
@@ -190,6 +201,20 @@ def _in_epochs(metrics: Sequence[Metric]) -> list[Metric]:
             ends.setdefault(_stage(metric), int(metric.steps[metric.steps > 0][0]))
     known = [metric for metric in metrics if _stage(metric) in ends]
     return [replace(metric, steps=metric.steps / ends[_stage(metric)]) for metric in known]
+
+
+def _joined(metrics: Sequence[Metric]) -> list[Metric]:
+    """Return curves with the scores within epochs among those at the ends of epochs."""
+    parts: dict[tuple[str, str, int | None], list[Metric]] = {}
+    for metric in metrics:
+        parts.setdefault((metric.name.removesuffix(WITHIN), metric.type, metric.seed), []).append(metric)
+    joined = []
+    for (name, _, _), found in parts.items():
+        steps = np.concatenate([each.steps for each in found])
+        order = np.argsort(steps)
+        values = np.concatenate([each.values for each in found])
+        joined.append(replace(found[0], name=name, steps=steps[order], values=values[order]))
+    return joined
 
 
 def _stage(metric: Metric) -> tuple[str, int | None]:
