@@ -29,6 +29,8 @@ def command(kind: str, options: Mapping[str, object]) -> str:
         if name in known.positional:
             shown = _shown if name in references else str
             words += [shown(value)] if isinstance(value, str) else map(str, value)
+        elif kind == "select" and name == "domain":
+            words += _domain(value)
         elif name == "options":
             usual = strategy_options(str(options.get("strategy", DEFAULT_STRATEGY)), {}).model_dump(mode="json")
             value = {key: item for key, item in value.items() if item != usual.get(key)}
@@ -59,11 +61,24 @@ def command_of(run: Run) -> str | None:
 
 def filter_command(made: Corpus) -> str:
     """Return the command line that filters a corpus in the same way. made: result of `importing.view.filtered`."""
-    where = made.origin["where"]
-    assert isinstance(where, Mapping)
-    words = ["python", "-m", "core", *projects.option(), "corpus", "filter", _shown(str(made.origin["from"]))]
-    words += [part for name, values in where.items() for value in values for part in ("--where", f"{name}={value}")]
+    words = ["python", "-m", "core", *projects.option(), "corpus", "filter", _shown(made.parent), *_where(made)]
     return shlex.join(words)
+
+
+def _domain(fingerprint: str) -> list[str]:
+    """Return the options for a domain corpus. For a filtered corpus, they name the whole corpus and the filter."""
+    with suppress(CorpusError):
+        domain = library().find(fingerprint)
+        if where := _where(domain):
+            return ["--domain", _shown(library().find(domain.parent).fingerprint), *where]
+    return ["--domain", _shown(fingerprint)]
+
+
+def _where(made: Corpus) -> list[str]:
+    """Return the options that filter a corpus; [] for a corpus that was not filtered."""
+    where = made.origin.get("where")
+    pairs = where.items() if isinstance(where, Mapping) else ()
+    return [part for name, values in pairs for value in values for part in ("--where", f"{name}={value}")]
 
 
 def flag(name: str, *, on: bool = True) -> str:

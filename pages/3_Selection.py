@@ -23,6 +23,7 @@ from pages.ui.frame import guard, page
 from pages.ui.runs.links import SELECTION, attach
 from pages.ui.runs.panel import run_panel, where
 from pages.ui.selection.chosen import selected
+from pages.ui.selection.part import narrowed, part
 from pages.ui.selection.which import which
 from pages.ui.terms import term_picker
 from pages.ui.widgets import config_form, plain, pressed
@@ -102,13 +103,16 @@ def _form() -> None:
     st.markdown(f"{strategy.summary} {strategy.trust}")
     _cost(strategy)
     with st.container(border=True):
-        options = {"strategy": name, **_corpora(), **_budget()}
+        options = {"strategy": name, **_corpora()}
+        only = part(options["domain"])
+        options |= _budget()
         if preferences.expert():
             options |= _more(name, strategy)
         on = where("selection")
         may_start, anyway = _checked(options)
         icon = ":material/filter_alt:"
         if pressed("Score and select", "selection.start", type="primary", icon=icon, disabled=not may_start):
+            options["domain"] = narrowed(options["domain"], only)
             attach(runs.start("select", options, on, run_anyway=anyway), choice.VISIT)
             st.rerun()
     with guard(buttons="selection.which"):

@@ -78,6 +78,11 @@ def kept_names(corpus: Corpus) -> tuple[str, ...]:
     return (*held, "page") if "file" in held else tuple(held)
 
 
+def column_names(corpus: Corpus) -> list[str]:
+    """Return the columns to filter and to group by: doc, group and file if they have a value, and the further ones."""
+    return [*(name for name in kept_names(corpus) if name != "page"), *value_names(corpus)]
+
+
 def matches(texts: pa.ChunkedArray, query: str, mode: Literal["substring", "words"]) -> IntArray:
     """Return the rows whose text matches `query`, ignoring case.
 

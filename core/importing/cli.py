@@ -1,13 +1,13 @@
 """The commands `corpus ...` (add, list, show, audit, split, export, remove and others), `samples`, and `check`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 import click
 
-from core.cli.options import CORPUS, config_options, given, several, several_pairs
+from core.cli.options import CORPUS, Command, config_options, given, several, several_pairs
 from core.cli.terminal import echo, echo_json, finish, json_option, note_spoilt, progress, remove_everything, report
 from core.corpora import remote
 from core.corpora.checks import LEVELS, Check, worst
@@ -29,6 +29,29 @@ RED = 2  # exit status for a red item, the same as for invalid input
 run_anyway_option = click.option(
     "--run-anyway", is_flag=True, help="Start the run although the data check has red items. They are noted in the run."
 )
+
+
+def where_option(*, required: bool = False) -> Callable[[Command], Command]:
+    """Return the decorator of the option `--where`, whose values `pairs` reads."""
+    return click.option(
+        "--where",
+        multiple=True,
+        required=required,
+        callback=several_pairs,
+        metavar="COLUMN=VALUE,...",
+        help="Column (doc, file, group or a further one) and value. A sentence needs one of the values of each column.",
+    )
+
+
+def pairs(where: Sequence[str]) -> dict[str, list[str]]:
+    """Return {column: values} of the option `--where`. Errors: ConfigError."""
+    wanted: dict[str, list[str]] = {}
+    for pair in where:
+        name, sign, value = pair.partition("=")
+        if not sign or not name.strip():
+            raise ConfigError(f"where: {pair!r} is not COLUMN=VALUE; write for example year=2019.")
+        wanted.setdefault(name.strip(), []).append(value.strip())
+    return wanted
 
 
 @click.group()
@@ -216,24 +239,11 @@ def _parts(result: Mapping[str, object]) -> list[str]:
 
 @corpus.command("filter")
 @click.argument("corpus", type=CORPUS)
-@click.option(
-    "--where",
-    multiple=True,
-    required=True,
-    callback=several_pairs,
-    metavar="COLUMN=VALUE,...",
-    help="Column (doc, file, group or a further one) and value. A sentence needs one of the values of each column.",
-)
+@where_option(required=True)
 @json_option
 def corpus_filter(corpus: str, where: tuple[str, ...], as_json: bool) -> None:
     """Make a corpus of the sentences with some values of a column, for example the domain corpus of one year."""
-    wanted: dict[str, list[str]] = {}
-    for pair in where:
-        name, sign, value = pair.partition("=")
-        if not sign or not name.strip():
-            raise ConfigError(f"where: {pair!r} is not COLUMN=VALUE; write for example year=2019.")
-        wanted.setdefault(name.strip(), []).append(value.strip())
-    made = corpora.filtered(corpora.find(runs.fingerprint_of(corpus, progress)), wanted)
+    made = corpora.filtered(corpora.find(runs.fingerprint_of(corpus, progress)), pairs(where))
     report(corpora.describe(made), as_json)
 
 

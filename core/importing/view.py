@@ -18,7 +18,7 @@ from core.corpora import preview as previews
 from core.corpora import readers
 from core.corpora import roles as stored_roles
 from core.corpora.checks import Check
-from core.corpora.columns import kept_names, kept_values, value_names
+from core.corpora.columns import column_names, kept_names, kept_values, value_names
 from core.corpora.corpus import Corpus
 from core.corpora.formats.folders import listing
 from core.corpora.formats.ledger import NAMES, Format
@@ -31,9 +31,9 @@ from core.importing.data_checks import Subject, checked, needed, subject
 from core.importing.result import ROLES, read_audit, rejects_path
 from core.models.hub import BUNDLED
 from core.paths import allowed_path, allowed_roots, home
-from core.projects.home import library, store
+from core.projects.home import kept_per_home, library, store
 from core.projects.removals import Usage, usage
-from core.results import IntArray
+from core.results import BoolArray, IntArray
 from core.runs.run import holders
 from core.samples.sets import SampleSet, sample_sets
 from core.selection import DEFAULT_STRATEGY, STRATEGIES
@@ -278,14 +278,19 @@ def split_by(corpus: Corpus) -> dict[str, list[str]]:
     return kinds
 
 
-def filter_values(corpus: Corpus) -> dict[str, dict[str, int]]:
-    """Return {column: {value: number of sentences}} of the columns to filter by, most frequent values first.
+def filter_values(corpus: Corpus) -> Mapping[str, Mapping[str, int]]:
+    """Return {column: {value: number of sentences}} of the columns to filter by, the most frequent value first.
 
     Columns are `doc`, `file`, `group` and the further columns of the imported files. A column with more than
     MOST_VALUES values is left out, and so is one in which all sentences have the same value.
     """
-    found = {}
-    for name in (*(name for name in kept_names(corpus) if name != "page"), *value_names(corpus)):
+    return _filter_values(corpus.fingerprint)
+
+
+@kept_per_home(8)
+def _filter_values(fingerprint: str) -> Mapping[str, Mapping[str, int]]:
+    corpus, found = library().find(fingerprint), {}
+    for name in column_names(corpus):
         counts = {str(row["values"]): int(row["counts"]) for row in kept_values(corpus, name).value_counts().to_pylist()
                   if row["values"] is not None}  # fmt: skip
         if counts and len(counts) <= MOST_VALUES and max(counts.values()) < len(corpus):
@@ -293,13 +298,12 @@ def filter_values(corpus: Corpus) -> dict[str, dict[str, int]]:
     return found
 
 
-def filtered(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> Corpus:
-    """Seal, as a new corpus, the sentences that have one of the wanted values in each column. where: {column: values}.
+def matching(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> BoolArray:
+    """Return True, `(n,)`, for each sentence that has, in each column of `where`, one of its values.
 
-    Errors: ConfigError for an unknown column or value, and if no sentence or every sentence is left.
+    Errors: ConfigError for an unknown column or value.
     """
-    inside = np.ones(len(corpus), dtype=bool)
-    known = [*(name for name in kept_names(corpus) if name != "page"), *value_names(corpus)]
+    inside, known = np.ones(len(corpus), dtype=bool), column_names(corpus)
     for name, wanted in where.items():
         if name not in known:
             has = f"its columns are {', '.join(known)}" if known else "it has no column besides the text"
@@ -309,7 +313,15 @@ def filtered(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> Corpus:
         if missing := sorted(set(wanted) - set(column.filter(pa.array(chosen)).to_pylist())):
             raise ConfigError(f"where: no sentence of {corpus.name} has {missing[0]!r} in {name}; check the spelling.")
         inside &= chosen
-    rows = np.flatnonzero(inside)
+    return inside
+
+
+def filtered(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> Corpus:
+    """Store the sentences that match `where` as a new corpus.
+
+    Errors: ConfigError for an unknown column or value, and if no sentence or every sentence is left.
+    """
+    rows = np.flatnonzero(matching(corpus, where))
     if not len(rows) or len(rows) == len(corpus):
         left = "no sentence has" if not len(rows) else "all sentences have"
         raise ConfigError(f"where: {left} these values in {corpus.name}; choose others.")

@@ -13,12 +13,13 @@ from core.corpora.writers import Format, format_of
 from core.errors import ConfigError
 from core.explore import regions
 from core.explore import view as maps
-from core.importing.cli import run_anyway_option
+from core.importing import view as corpora
+from core.importing.cli import pairs, run_anyway_option, where_option
 from core.kinds import KINDS
 from core.projects import runs
 from core.runs.result import read
 from core.runs.run import Run
-from core.selection import choices, insights
+from core.selection import choices, groups, insights
 from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
 from core.selection import which_view as which
@@ -66,19 +67,31 @@ def compare_strategies(as_json: bool, **values: object) -> None:
     help="Write the selection (S_C) to a .txt, .jsonl, .parquet or .csv file or a folder. Also s3://, gs://, hdfs://.",
 )
 @_format
+@where_option()
 @run_anyway_option
 @json_option
-def select(output: str | None, format: Format | None, run_anyway: bool, as_json: bool, **values: object) -> None:
+def select(
+    output: str | None,
+    *,
+    format: Format | None,
+    where: tuple[str, ...],
+    run_anyway: bool,
+    as_json: bool,
+    **values: object,
+) -> None:
     """Score the domain corpus (D_C) and select the sentences worth pre-training on.
 
     \b
     --option NAME=VALUE sets a strategy's own option (`--option query=k-means`).
+    --where year=2019 scores only these sentences of the domain corpus, which become a corpus.
     """
     if output and not format:  # refuse an unwritable format before hours of work
         format_of(Path(remote.named(output)))
     if output and remote.is_address(output):
         remote.reach(output)
     options = given(values, KINDS["select"].config)
+    if where and "domain" in options:
+        options["domain"] = corpora.filtered(corpora.find(str(options["domain"])), pairs(where)).fingerprint
 
     def write(run: Run, output: str) -> Mapping[str, str]:
         config = run.manifest.config
@@ -165,16 +178,20 @@ def choice_list(as_json: bool) -> None:
 
 @choice_group.command("show")
 @_which
+@click.option("--by", default="", help="Also count its sentences by this column: doc, file, group or a further one.")
 @json_option
-def choice_show(choice: str | None, as_json: bool) -> None:
+def choice_show(choice: str | None, by: str, as_json: bool) -> None:
     """Show the size of a selection and the `pretrain` runs that trained on it."""
     wanted = _find(choice)
+    counted = groups.groups(wanted.id, selections.chosen(wanted.id), by) if by else []
     result = selections.kept(wanted.id)
     size = {"selected": result.selected, "of": result.of, "tokens": result.tokens}
     readers = [
         {"run": reader.run, "sentences": reader.sentences, "same": reader.same} for reader in choices.read_by(wanted.id)
     ]
-    report({**_as_dict(wanted), **size, "read_by": readers}, as_json)
+    report({**_as_dict(wanted), **size, "read_by": readers, **({"groups": counted} if by else {})}, as_json)
+    for row in [] if as_json else counted:
+        echo(f"{row['value'] or '(none)':<24} {row['selected']:>9,} of {row['sentences']:,}")
 
 
 @choice_group.command("keep")

@@ -13,6 +13,7 @@ from pages.ui.widgets import corpus_picker, plain, pressed, same_command, submit
 
 MADE = "corpora.filter.made"  # session key: fingerprint of the latest part
 TITLES = {"doc": "Document", "file": "File", "group": "Group"}
+NO_COLUMN = "This corpus has no column to filter by: a document, a file, a group, or a further column."
 
 
 def parts() -> None:
@@ -34,18 +35,23 @@ def _form(corpus: str) -> None:
     source = corpora.find(corpus)
     columns = corpora.filter_values(source)
     if not columns:
-        st.info("This corpus has no column to filter by: a document, a file, a group, or a further column.")
+        st.info(NO_COLUMN)
         return
     with st.form("corpora.filter.form", border=False):
-        wanted = {name: _values(name, values, f"corpora.filter.{corpus}.{name}") for name, values in columns.items()}
+        where = value_fields(columns, f"corpora.filter.{corpus}")
         sent = submitted("Keep these sentences", "corpora.filter.start", icon=":material/filter_alt:")
-    where = {name: values for name, values in wanted.items() if values}
     if sent and not where:
         st.warning("Choose a value first.")
     elif sent:
         with guard():
             st.session_state[MADE] = corpora.filtered(source, where).fingerprint
             st.rerun()
+
+
+def value_fields(columns: Mapping[str, Mapping[str, int]], prefix: str) -> dict[str, list[str]]:
+    """Draw a field per column, and return the chosen values by column. columns: {column: {value: sentences}}."""
+    wanted = {name: _values(name, values, f"{prefix}.{name}") for name, values in columns.items()}
+    return {name: values for name, values in wanted.items() if values}
 
 
 def _values(name: str, values: Mapping[str, int], key: str) -> list[str]:

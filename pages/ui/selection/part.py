@@ -1,0 +1,37 @@
+"""Score only the sentences of some documents, clients, years or other columns of the domain corpus."""
+
+import streamlit as st
+
+from core.importing import view as corpora
+from core.shown import count
+from pages.ui.corpora.parts import NO_COLUMN, value_fields
+
+LABEL = "Only some documents, years, or clients"
+HELP = "Filters by the columns that were kept at import. Other sentences of the domain corpus are not scored."
+
+
+def part(domain: str) -> dict[str, list[str]]:
+    """Ask which sentences of the domain corpus to score; return {column: values}, {} for all of them."""
+    # The columns of a large corpus are read only on request.
+    if not domain or not st.toggle(LABEL, key="selection.part", help=HELP):
+        return {}
+    source = corpora.find(domain)
+    columns = corpora.filter_values(source)
+    if not columns:
+        st.info(NO_COLUMN)
+        return {}
+    where = value_fields(columns, f"selection.part.{domain}")
+    if where:
+        n = int(corpora.matching(source, where).sum())
+        st.caption(
+            f"{count(n, 'sentence')} of {len(source):,} will be scored. A budget in percent is a share of these."
+        )
+    return where
+
+
+def narrowed(domain: str, where: dict[str, list[str]]) -> str:
+    """Store the sentences to score as a corpus, and return its fingerprint; without a filter, that of `domain`."""
+    if not where:
+        return domain
+    with st.spinner("Filtering the domain corpus"):
+        return corpora.filtered(corpora.find(domain), where).fingerprint

@@ -1,0 +1,127 @@
+"""Documents, years and other columns on Selection: only some are scored, and the selected sentences are grouped."""
+
+import json
+import random
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.importing import view as corpora
+from core.projects import runs
+from core.selection import groups
+from core.selection import view as selections
+from core.text.sentence import Sentence
+from tests.conftest import Command, Seal, sentence
+from tests.pages.drawing import NASTY, SELECTION, codes, opened, opened_on, press, select, texts
+
+
+def row(i: int) -> Sentence:
+    """Return sentence number `i` of 60: years 2019 to 2021 in turn, every tenth without one; two documents; a kind."""
+    rng = random.Random(i)  # no two sentences are near duplicates
+    line = sentence(" ".join("".join(rng.choices("aeiklmnorst", k=5)) for _ in range(8)) + " .")
+    year = () if i % 10 == 0 else (("year", str(2019 + i % 3)),)
+    kind = (("kind", "a" if i == 0 else "b"),)  # the only sentence of kind a has no year
+    return replace(line, doc="Ulm" if i < 45 else NASTY, columns=(*kind, *year))
+
+
+@pytest.fixture
+def domain(seal: Seal) -> str:
+    task = seal([f"The court reads contract {i} ." for i in range(12)], "my-task")
+    domain = seal([row(i) for i in range(60)], "my-domain")
+    for role, corpus in (("task", task), ("domain", domain)):
+        corpora.set_role(role, corpus.fingerprint)
+    return domain.fingerprint
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, Any]]:
+    """Run in this process what a page starts; return the options of these runs."""
+    asked: list[Mapping[str, Any]] = []
+
+    def start(kind: str, options: Mapping[str, Any], on: str = "", *, run_anyway: bool = False) -> str:
+        asked.append(options)
+        return runs.execute(kind, options, run_anyway=run_anyway).id
+
+    monkeypatch.setattr(runs, "start", start)
+    return asked
+
+
+def narrowed(domain: str, **where: list[str]) -> AppTest:
+    """Draw the form with a filter."""
+    fields = {f"selection.part.{domain}.{name}": values for name, values in where.items()}
+    form = {"selection.strategy": "random", "selection.budget": "50%", "selection.part": True}
+    return opened(SELECTION, {**form, **fields})
+
+
+def test_only_sentences_with_the_chosen_values_are_scored(
+    domain: str, started: list[Mapping[str, Any]], command: Command
+) -> None:
+    app = narrowed(domain, year=["2020", "2021"], doc=["Ulm"])
+    wanted = [row(i).text for i in range(45) if i % 3 and i % 10]
+    assert len(wanted) == 27
+    assert "27 sentences of 60 will be scored." in texts(app)
+    press(app, "selection.start")
+    [options] = started
+    part = corpora.find(str(options["domain"]))
+    assert [one.text for block in part.batches() for one in block] == wanted
+    run = runs.listed("select")[0].id
+    assert (selections.result(run).of, selections.result(run).selected) == (27, 14)
+    shown = codes(opened_on(SELECTION, run, {"selection.command": True}))[-1]
+    assert "--domain my-domain --where doc=Ulm --where year=2020 --where year=2021" in shown
+    words = shlex.split(shown)[3:]
+    code, out, problem = command(*words[: words.index("--output")], "--json")
+    assert code == 0, problem
+    assert json.loads(out)["run"] == run  # reused, because it has the same domain corpus
+
+
+def test_filter_without_a_value_scores_everything_and_one_without_sentences_is_refused(
+    domain: str, started: list[Mapping[str, Any]], seal: Seal
+) -> None:
+    press(narrowed(domain), "selection.start")
+    assert started.pop()["domain"] == domain
+    assert "5 sentences of 60 will be scored." in texts(narrowed(domain, year=["2019"], doc=[NASTY]))
+    assert corpora.filter_values(corpora.find(domain))["doc"] == {"Ulm": 45, NASTY: 15}
+    app = press(narrowed(domain, year=["2019", "2020", "2021"], doc=["Ulm", NASTY], kind=["a"]), "selection.start")
+    assert "no sentence has these values" in app.error[0].value
+    assert not started
+    corpora.set_role("domain", seal(["Only text ."] * 3, "plain").fingerprint)
+    app = opened(SELECTION, {"selection.part": True})
+    assert any("no column to filter by" in info.value for info in app.info)
+
+
+def test_selected_sentences_are_counted_by_column(domain: str, command: Command) -> None:
+    run = select(budget="20")
+    chosen = selections.chosen(run)
+    years = [dict(row(i).columns).get("year", "") for i in range(60)]
+    inside = [years[i] for i in chosen.rows]
+    found = groups.groups(run, chosen, "year")
+    assert {group["value"]: (group["sentences"], group["selected"]) for group in found} == {
+        value: (years.count(value), inside.count(value)) for value in ("2019", "2020", "2021", "")
+    }
+    counts = [group["selected"] for group in found]
+    assert counts == sorted(counts, reverse=True)
+    assert sum(group["of_selection"] for group in found) == pytest.approx(100)
+    first = found[0]
+    assert first["of_group"] == pytest.approx(100 * first["selected"] / first["sentences"])
+    assert groups.groups(run, chosen, "year", 2) == found[:2]
+    app = opened_on(SELECTION, run)
+    assert list(app.selectbox(key="selection.group").options) == ["Document", "kind", "year"]
+    app.selectbox(key="selection.group").set_value("year").run()
+    page = texts(app)
+    assert "<caption>Selected sentences by year</caption>" in page
+    assert page.count("(none)") == 1 + sum(years[i] == "" for i in chosen.rows[:8])
+    app.selectbox(key="selection.group").set_value("doc").run()
+    assert NASTY not in texts(app)
+    code, out, _ = command("choice", "show", run, "--by", "year", "--json")
+    assert (code, json.loads(out)["groups"]) == (0, found)
+    lines = command("choice", "show", run, "--by", "year")[1].splitlines()
+    assert f"2019 {inside.count('2019')} of {years.count('2019')}" in [" ".join(line.split()) for line in lines]
+    code, _, problem = command("choice", "show", run, "--by", "court")
+    assert code == 2
+    assert "no column 'court'; its columns are doc, kind, year" in problem
+    selections.edit(run, "remove", chosen.rows[:5])
+    assert sum(group["selected"] for group in groups.groups(run, selections.chosen(run), "year")) == 15
