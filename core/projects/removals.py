@@ -271,7 +271,7 @@ def _blocking(
 
 
 def _exports(folder: Path, run_ids: Iterable[str]) -> tuple[Path, ...]:
-    """Return the exports whose file name has a run's id, or its last four digits (`choice-1a2b-10pct.txt`)."""
+    """Return the exports whose file name has a run's id, or its last four digits (`contracts-knn-1a2b-10pct.txt`)."""
     files = sorted(folder.iterdir()) if folder.is_dir() else []
     marks = [(run_id, f"-{run_id[-4:]}-") for run_id in run_ids]
     return tuple(path for path in files if any(whole in path.name or short in path.name for whole, short in marks))

@@ -5,6 +5,7 @@ A `choice_id` is the id of a saved selection. The first selection of a `select` 
 """
 
 import math
+import re
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
@@ -33,6 +34,7 @@ from core.selection.choice import Choice, Edits
 from core.selection.result import Scored, SelectResult, withheld_flags
 
 FORMATS: tuple[Format, ...] = get_args(Format)
+LONGEST_WORD = 40  # characters of a name in a file name
 
 
 def run_of(choice_id: str) -> Run:
@@ -251,6 +253,20 @@ def export(choice_id: str, budget: str, keep: Sequence[str], path: Path, format:
     """
     scored(choice_id).export(chosen(choice_id, budget, keep), path, choice_id, edits(choice_id), format)
     return path
+
+
+def file_name(choice_id: str) -> str:
+    """Return a name for an export, without suffix, such as `contracts-knn-1a2b-20pct`.
+
+    It begins with the selection's name, or else with its domain corpus and strategy. The removal of a run finds the
+    run's exports by the digits between hyphens, so the words before them contain no hyphen followed by digits.
+    """
+    now, about = at(choice_id), scored(choice_id)
+    parts = [now.name] if now.name else [about.domain.name, about.scores.name]
+    words = [re.sub(r"\W+", "_", part).strip("_")[:LONGEST_WORD] for part in parts]
+    # Not every system allows % and : in file names.
+    budget = now.budget.replace("%", "pct").replace(":", "-")
+    return "-".join([*filter(None, words), now.mark, budget])
 
 
 def command(choice_id: str, output: str, format: str) -> str:

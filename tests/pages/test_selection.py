@@ -178,7 +178,7 @@ def test_budget_is_kept_on_every_page_until_it_is_reset(run_id: str, downloads: 
     assert app.metric[0].value == "61"
     assert app.slider[0].value == pytest.approx(30.2)
     assert app.query_params["choice"] == run_id
-    assert downloads[-1][0] == f"choice-{run_id[-4:]}-30.2pct.txt"
+    assert downloads[-1][0] == f"my_domain-random-{run_id[-4:]}-30.2pct.txt"
     assert home_steps.steps()[1].known.startswith("61 of 203 sentences")
     corpus = selections.seal(run_id)
     texts_of = [sentence.text for batch in corpus.batches() for sentence in batch]
@@ -311,7 +311,7 @@ def test_all_pages_the_command_and_the_export_use_the_current_selection(
     written = typed(shown_command(app), tmp_path, monkeypatch)
     assert shown_command(app)[3:5] == ["export", kept.id]
     assert (written.name, written.read_bytes()) == downloads[-1]
-    assert written.name == f"choice-{run_id[-4:]}-{kept.id[-4:]}-30.2pct.txt"
+    assert written.name == f"Leases-{run_id[-4:]}-{kept.id[-4:]}-30.2pct.txt"
     assert len(written.read_bytes().splitlines()) == 58
     app.switch_page(EXPLORE).run()
     assert app.session_state["explore.shown"] == kept.id
@@ -356,7 +356,7 @@ def test_selection_is_shown_moved_compared_and_exported_without_a_new_run(run_id
     app.slider[0].set_value(33.3)
     app.segmented_control(key="selection.format").set_value("folder").run()
     assert app.metric[0].value == "68"
-    written = deliver.exports() / f"choice-{run_id[-4:]}-33.3pct"
+    written = deliver.exports() / f"my_domain-random-{run_id[-4:]}-33.3pct"
     written.write_text("a file in the place of the folder")
     press(app, "selection.export")
     assert "cannot be written" in app.error[0].value

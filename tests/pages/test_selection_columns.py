@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.experiment import deliver
 from core.importing import view as corpora
-from core.projects import runs
-from core.selection import groups
+from core.projects import removals, runs
+from core.selection import choices, groups
 from core.selection import view as selections
 from core.text.sentence import Sentence
 from tests.conftest import Command, Seal, sentence
@@ -125,3 +126,20 @@ def test_selected_sentences_are_counted_by_column(domain: str, command: Command)
     assert "no column 'court'; its columns are doc, kind, year" in problem
     selections.edit(run, "remove", chosen.rows[:5])
     assert sum(group["selected"] for group in groups.groups(run, selections.chosen(run), "year")) == 15
+
+
+def test_file_of_a_selection_is_named_by_its_words_and_removed_with_its_run(seal: Seal) -> None:
+    """A year in a corpus's name must not look like the digits of another run."""
+    texts_of = {"my-task": range(90, 99), "Contracts (2019) - 2020: ä/b": range(30)}
+    for role, (name, rows) in zip(("task", "domain"), texts_of.items(), strict=True):
+        corpora.set_role(role, seal([row(i).text for i in rows], name).fingerprint)
+    run = select(budget="10%")
+    assert selections.file_name(run) == f"Contracts_2019_2020_ä_b-random-{run[-4:]}-10pct"
+    kept = choices.keep(run, "Leases: 2019-2020")
+    assert selections.file_name(kept.id) == f"Leases_2019_2020-{run[-4:]}-{kept.id[-4:]}-10pct"
+    files = [deliver.exports() / f"{selections.file_name(one)}.txt" for one in (run, kept.id)]
+    for file in files:
+        file.write_text("text")
+    assert set(removals.removal(run).exports) == set(files)
+    other = f"{run[:-4]}2019"
+    assert removals._exports(deliver.exports(), [other]) == ()

@@ -80,7 +80,7 @@ def notes(home: Path) -> str:
         did("audit", corpus=corpus)
     select = did("select", task=train, domain=pile, encoder="tiny", budget="30")
     did("map", **maps.options(select.id, sample=100, clusters=3))
-    selections.export(select.id, "30", (), deliver.exports() / f"choice-{select.id[-4:]}-30.txt")
+    selections.export(select.id, "30", (), deliver.exports() / f"my_domain-random-{select.id[-4:]}-30.txt")
     selections.edit(select.id, "add", np.arange(5))
     selections.seal(select.id)
     few: dict[str, object] = {"network": "charcnn", "vectors": pile, "seeds": (1,), "hidden": 4, "epochs": 1}

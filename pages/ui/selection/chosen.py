@@ -121,9 +121,7 @@ def _export(choice_id: str, budget: str, keep: Sequence[str], chosen: Selection)
             required=True,
             key="selection.format",
         )
-        # Not every system allows % and : in file names.
-        name = f"choice-{selections.at(choice_id).mark}-{budget.replace('%', 'pct').replace(':', '-')}"
-        name += "" if kind == "folder" else f".{kind}"
+        name = selections.file_name(choice_id) + ("" if kind == "folder" else f".{kind}")
         write = partial(selections.export, choice_id, budget, keep, format=kind)
         # About 8 bytes a token.
         large = 8 * int(selections.scored(choice_id).lengths[chosen.rows].sum()) >= LARGEST_DOWNLOAD
