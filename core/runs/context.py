@@ -204,11 +204,15 @@ class Parts:
     """Report the parts of a run one by one. The seconds left are estimated from the parts that have ended.
 
     sizes: amount of work of each part, in any unit. judged: number of parts that must have ended in this attempt before
-    the remaining time is estimated.
+    the remaining time is estimated from them. expected: seconds of all parts by an estimate, which is used until then;
+    None if unknown.
     """
 
-    def __init__(self, context: RunContext, sizes: Sequence[float], *, judged: int = 1) -> None:
+    def __init__(
+        self, context: RunContext, sizes: Sequence[float], *, judged: int = 1, expected: float | None = None
+    ) -> None:
         self._context, self._sizes, self._judged = context, sizes, judged
+        self._pace = expected / sum(sizes) if expected else None  # seconds per unit of size
         self._passed = self._seconds = 0.0
         self._ended = 0
         self._begun: tuple[int, float] | None = None
@@ -224,9 +228,10 @@ class Parts:
         self._begun = (i, now)
         after = left = None
         if self._ended >= self._judged and self._passed:
-            pace = self._seconds / self._passed
-            after = pace * sum(self._sizes[i + 1 :])
-            left = after + pace * self._sizes[i]
+            self._pace = self._seconds / self._passed
+        if self._pace:
+            after = self._pace * sum(self._sizes[i + 1 :])
+            left = after + self._pace * self._sizes[i]
         if len(self._sizes) > 1:
             before, whole = sum(self._sizes[:i]), sum(self._sizes)
             shares = (before / whole, (before + self._sizes[i]) / whole) if whole else None

@@ -33,6 +33,7 @@ from core.shown import count, listed
 from core.tagging import evaluations, watched
 from core.tagging.card import card
 from core.tagging.config import FinetuneConfig, check_network
+from core.tagging.estimate import preflight
 from core.tagging.evaluations import (
     FinetuneResult,
     SeedOutcome,
@@ -122,7 +123,7 @@ def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
     with dealt(job.context.run, config.seeds) as seeds:
         if left := seeds.left():
             with on_device(job, config.precision):
-                parts = Parts(job.context, [1.0] * len(seeds.own))
+                parts = Parts(job.context, [1.0] * len(seeds.own), expected=_expected(config, job, seeds))
                 for seed in left:
                     parts.next(seeds.own.index(seed), f"seed {seed}")
                     _train_and_test(config, job, splits, seed, seeds)
@@ -137,6 +138,15 @@ def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
         job.context.artifact(models.NAME, model)
     tables = [evaluations.read(job.context.run, number) for number in range(len(splits.tests))]
     return all_seeds(str(model), outcomes, tables, splits.overlap.train, splits.too_long, with_vector=shares)
+
+
+def _expected(config: FinetuneConfig, job: Job, seeds: "Seeds") -> float | None:
+    """Return the estimated seconds of this process's seeds; None without a measured speed, or if a run needs this one.
+
+    The other run estimates its own time.
+    """
+    whole = None if job.context.is_child else preflight(config, job.library, RunStore(job.home)).seconds
+    return None if whole is None else whole * len(seeds.own) / len(seeds.numbers)
 
 
 def _read(config: FinetuneConfig, job: Job) -> Splits:

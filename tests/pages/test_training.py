@@ -597,6 +597,14 @@ def test_running_training_shows_its_curves_and_can_be_cancelled(
     assert first.id in links["Show"]  # the newer run waits for the older one
 
 
+def test_time_left_of_all_seeds_shows_beside_that_of_the_stage(parts: Parts, working: Callable[[Run], None]) -> None:
+    run = tuned(parts, ("part", {"number": 1, "of": 3, "name": "seed 1", "left": 7200.0, "after": 4800.0}), *POINTS)
+    working(run)
+    assert metrics(opened(PAGE))["Left in all, about"] == "2.0 h"
+    log(run, ("part", {"number": 2, "of": 3, "name": "seed 2", "left": None, "after": None}))
+    assert not [label for label in metrics(opened(PAGE)) if label.startswith("Left")]
+
+
 def test_curves_of_the_first_corpus_have_names_and_epochs_of_their_own(
     parts: Parts, working: Callable[[Run], None]
 ) -> None:

@@ -274,6 +274,22 @@ def test_the_share_that_is_done_is_that_of_the_time_once_it_is_known() -> None:
     assert later.share(163) == pytest.approx(63 / 93)
 
 
+def test_time_left_is_the_estimate_until_a_part_has_ended(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def recipe(context: RunContext) -> dict[str, object]:
+        parts = Parts(context, [10, 30], expected=80)
+        for i in (0, 1):
+            parts.next(i, f"part {i}")
+            now[0] += 15  # 20 s were expected
+        return {}
+
+    execute(run, recipe)
+    part_events = [event.data for event in run.events()[0] if event.kind == "part"]
+    assert [(one["left"], one["after"]) for one in part_events] == [(80, 60), (45, 0)]
+
+
 def test_a_new_attempt_keeps_notes_metrics_and_seconds_but_no_progress() -> None:
     failed: Entry = ("failed", {"error": "x"})
     note: Entry = ("note", {"text": "n"})

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -118,10 +119,12 @@ def test_leaked_training_sentences_are_counted_and_excluded_f1_is_reported(seal:
 
 
 def test_finished_seed_is_not_trained_again(tagger: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from core.tagging import finetune as runner
     from core.training import finetune as training
 
     options, whole = tagger.manifest.config, tagger.result()
     removals.remove_run(tagger.id)
+    monkeypatch.setattr(runner, "preflight", lambda *_: SimpleNamespace(seconds=6000.0))
     real, seeds = training.finetune, list[int]()
 
     def killed_at_the_second(*args: Any, seed: int, **kw: Any) -> Epochs:
@@ -133,9 +136,14 @@ def test_finished_seed_is_not_trained_again(tagger: Run, monkeypatch: pytest.Mon
     monkeypatch.setattr(training, "finetune", killed_at_the_second)
     with pytest.raises((KeyboardInterrupt, Cancelled)):
         tuned(options)
-    resumed = tuned(options).result()
+    again = tuned(options)
+    resumed = again.result()
     assert seeds == [1, 2, 2]
     assert resumed["test"] == whole["test"]
+    left = [event.data["left"] for event in again.events()[0] if event.kind == "part"]
+    assert (left[0], left[2]) == (6000, 3000)  # the estimate, at first of both seeds, then of the one that is left
+    assert left[1] is not None
+    assert left[1] < 3000  # corrected by the first seed, which took seconds
     assert resumed["best_epoch"] == whole["best_epoch"]
 
 
@@ -146,8 +154,9 @@ def test_cancelled_training_keeps_the_best_tagger(corpora: Corpora, lora: int) -
             runs.cancel(runs.listed("finetune")[0].id)
 
     with pytest.raises(Cancelled):
-        tuned({**corpora, "epochs": 500, "seeds": (1,), "lora": lora}, stop)
+        tuned({**corpora, "epochs": 500, "seeds": (1,), "lora": lora, "dev_every": 1}, stop)
     (run,) = runs.listed("finetune")
+    assert "dev_f1_within@1" in runs.state(run.id).metrics
     assert run.state().state == "cancelled"
     assert any("is kept in" in note for note in runs.state(run.id).notes)
     assert load_tagger(run.artifacts / "model").types == ("LOC", "PER")

@@ -1,5 +1,6 @@
 """A training on the page: its live curves, the queue, a restart with less memory, and its result."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
@@ -168,8 +169,11 @@ def _numbers(metrics: Sequence[Metric], state: RunState) -> None:
             st.metric("GPU memory", f"{last['gpu_memory_gb']:.1f} GB", width="content")
         if "gpu_busy" in last:
             st.metric("GPU busy", f"{last['gpu_busy']:.0f}%", width="content")
-        if state.eta is not None and state.active and not state.cancelling:
-            st.metric("Left in this stage", duration(state.eta), width="content")
+        if state.active and not state.cancelling:
+            if (left := state.left(time.time())) is not None:
+                st.metric("Left in all, about", duration(left), width="content")
+            if state.eta is not None:
+                st.metric("Left in this stage", duration(state.eta), width="content")
 
 
 def _charts(metrics: Sequence[Metric], types: Sequence[str], over: str) -> None:
