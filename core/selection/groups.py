@@ -8,7 +8,7 @@ import numpy as np
 from core.corpora.columns import column_names, kept_values
 from core.errors import ConfigError
 from core.projects.home import kept_per_home, library
-from core.results import IntArray, Selection
+from core.results import BoolArray, IntArray, Selection
 from core.selection.view import scored
 
 
@@ -51,6 +51,13 @@ def groups(choice_id: str, chosen: Selection, column: str, most: int | None = No
         for i in order.tolist()
         if sizes[i]
     ]
+
+
+def members(choice_id: str, column: str, value: str) -> BoolArray:
+    """Return True, `(n,)`, for the sentences of D_C with this value; "" means those without one."""
+    names, numbers = _encoded(_domain(choice_id, column), column)
+    inside: BoolArray = numbers == names.index(value)
+    return inside
 
 
 def values_at(choice_id: str, rows: Sequence[int], column: str) -> list[str]:

@@ -158,23 +158,27 @@ def _rows(run_id: str, rows: tuple[int, ...]) -> list[ScoredRow]:
     return scored(run_id).table(np.array(rows, dtype=np.int64))
 
 
-def examples(choice_id: str, chosen: Selection, keep: Sequence[str], which: Which, n: int = 8) -> list[Example]:
+def examples(
+    choice_id: str, chosen: Selection, keep: Sequence[str], which: Which, n: int = 8, *, inside: BoolArray | None = None
+) -> list[Example]:
     """Return example sentences of D_C.
 
     which: `top`; `borderline`, the last selected and the first not selected; `rejected`, the worst scored; `withheld`,
-    the best scored that a flag withholds.
+    the best scored that a flag withholds. inside: True, shape (n,), for the rows of D_C to show; None for all rows.
     """
     run_id = run_of(choice_id).id
-    free, flagged = _free(run_id, tuple(keep))
-    k = len(chosen.rows)
+    taken, (free, flagged) = chosen.rows, _free(run_id, tuple(keep))
+    if inside is not None:
+        taken, free, flagged = (rows[inside[rows]] for rows in (taken, free, flagged))
+    k = len(taken)
     rows = {
-        "top": chosen.rows[:n],
+        "top": taken[:n],
         "borderline": free[max(k - n // 2, 0) : k + n // 2],
         "rejected": free[max(len(free) - n, k) :][::-1],
         "withheld": flagged[:n],
     }[which]
-    inside = {"top": n, "borderline": min(k, n // 2)}.get(which, 0)
-    return [Example(**row, selected=i < inside) for i, row in enumerate(_rows(run_id, tuple(rows.tolist())))]
+    n_selected = {"top": n, "borderline": min(k, n // 2)}.get(which, 0)
+    return [Example(**row, selected=i < n_selected) for i, row in enumerate(_rows(run_id, tuple(rows.tolist())))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,14 +76,6 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     dev: str = option(..., "Dev set: labelled sentences on which the best epoch is chosen.", corpus=True)
     test: tuple[str, ...] = option((), "Test sets: labelled sentences, each scored once.", corpus=True)
     seeds: tuple[int, ...] = option((1, 2, 3), "One tagger is trained per seed: 3 for a first look, 5 for a claim.")
-    dev_every: int = option(
-        0,
-        "Also score the dev set every this many steps within an epoch, for the live chart; 0: only after each epoch. "
-        "The tagger and its scores stay the same. It takes at most a tenth of the training's time: scores that would "
-        "take longer are left out.",
-        unit="steps",
-        ge=0,
-    )
     stages: Literal["joint", "lpft"] = option(
         "joint",
         "lpft: first train the last layer and the CRF with a frozen encoder, then everything, with the same settings.",

@@ -49,6 +49,7 @@ from core.text.source import Places, Source
 from core.text.words import token_places
 from core.training import saved_models as models
 
+WITHIN = "_within"  # ends the names of scores that were measured within an epoch
 TRAININGS = ("pretrain", "finetune", "experiment", "study")
 SMALLEST_BATCH = 16  # smallest batch of all presets, in sentences
 _TRAINING = ("pretrain", "finetune")  # kinds that train a model themselves; an experiment starts these
@@ -86,24 +87,50 @@ def _metric(name: str, steps: list[int], values: list[float]) -> Metric:
     return Metric(name=metric, type=type, seed=seed, steps=points[0], values=points[1])
 
 
+def joined(metrics: Sequence[Metric]) -> list[Metric]:
+    """Return curves with the scores within epochs (`dev_f1_within`) among those at the ends of epochs (`dev_f1`)."""
+    parts: dict[tuple[str, str, int | None], list[Metric]] = {}
+    for metric in metrics:
+        parts.setdefault((metric.name.removesuffix(WITHIN), metric.type, metric.seed), []).append(metric)
+    curves = []
+    for (name, _, _), found in parts.items():
+        steps = np.concatenate([each.steps for each in found])
+        order = np.argsort(steps)
+        values = np.concatenate([each.values for each in found])
+        curves.append(replace(found[0], name=name, steps=steps[order], values=values[order]))
+    return curves
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaggerCurve:
-    """Dev F1 of one tagger of an experiment, percent, after every epoch, `(n_epochs,)`. tagger: its run and seed."""
+    """Dev F1 of one tagger of an experiment, percent, `(n,)`. tagger: its run and seed.
+
+    epochs: when each score was measured, `(n,)`, rising: whole numbers at the ends of epochs, fractions within.
+    """
 
     variant: str
     tagger: str
+    epochs: FloatArray
     f1: FloatArray
 
 
 def tagger_curves(run_id: str) -> list[TaggerCurve]:
     """Return the curves of all taggers of an experiment so far, in the order in which they were trained."""
-    return [
-        TaggerCurve(variant=_variant(run), tagger=f"{run.id}, seed {metric.seed}", f1=metric.values)
-        for run in trainings(run_id)
-        if run.manifest.kind == "finetune"
-        for metric in curves(run.id)
-        if metric.name == "dev_f1" and not metric.type
-    ]
+    found = []
+    for run in trainings(run_id):
+        metrics = [each for each in curves(run.id) if each.name.removesuffix(WITHIN) == "dev_f1" and not each.type]
+        an_epoch = {each.seed: each.steps[0] for each in metrics if each.name == "dev_f1"}  # in optimizer steps
+        found += [
+            TaggerCurve(
+                variant=_variant(run),
+                tagger=f"{run.id}, seed {metric.seed}",
+                epochs=metric.steps / an_epoch[metric.seed],
+                f1=metric.values,
+            )
+            for metric in joined(metrics)
+            if metric.seed in an_epoch
+        ]
+    return found
 
 
 def _variant(run: Run) -> str:

@@ -271,6 +271,14 @@ class TaggerSettings(Config):
         unit="sentences",
         ge=0,
     )
+    dev_every: int = option(
+        0,
+        "Also score the dev set every this many steps within an epoch, for the live chart; 0: only after each epoch. "
+        "The tagger and its scores stay the same. It takes at most a tenth of the training's time: scores that would "
+        "take longer are left out.",
+        unit="steps",
+        ge=0,
+    )
     max_length: int = option(256, "Longer sentences are read in overlapping windows.", unit="pieces", ge=16, le=8192)
     context: int = option(
         0,

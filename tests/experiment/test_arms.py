@@ -452,7 +452,7 @@ def test_labels_are_rebuilt_by_one_measurement_with_another_encoder(
     judge = str(tiny_mlm(tmp_path / "judge"))
     _, rows = made(
         arms=("base", "highc2low:20%", "low2high:20%", "dataaug", "lpft", "base+high:6"),
-        finetune={"epochs": 2, "head_learning_rate": 0.1},
+        finetune={"epochs": 2, "head_learning_rate": 0.1, "dev_every": 3},
         seeds=(1,),
         difficulty={"folds": 2, "entity_epochs": 1, "context_epochs": 1},
         difficulty_encoder=judge,
@@ -460,7 +460,7 @@ def test_labels_are_rebuilt_by_one_measurement_with_another_encoder(
     (measured,) = runs.listed("difficulty")
     assert (measured.manifest.config["encoder"], measured.manifest.config["weights"]) == (judge, fingerprint(judge))
     tuned = {arm: runs.get(row["finetune_run"]).manifest.config for arm, row in rows.items()}
-    assert {config["init"] for config in tuned.values()} == {"tiny"}
+    assert {(config["init"], config["dev_every"]) for config in tuned.values()} == {("tiny", 3)}
     rebuilt = {each.manifest.config["method"]: each for each in runs.listed("rebuild")}
     assert set(rebuilt) >= {"highc2low", "low2high", "dataaug"}
     assert {each.manifest.config["difficulty"] for each in rebuilt.values()} == {measured.id, ""}

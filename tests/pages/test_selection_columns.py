@@ -13,8 +13,9 @@ from streamlit.testing.v1 import AppTest
 from core.experiment import deliver
 from core.importing import view as corpora
 from core.projects import removals, runs
-from core.selection import choices, groups
+from core.selection import choices, groups, insights
 from core.selection import view as selections
+from core.selection.insights import Which
 from core.text.sentence import Sentence
 from tests.conftest import Command, Seal, sentence
 from tests.pages.drawing import NASTY, SELECTION, codes, opened, opened_on, press, select, texts
@@ -115,6 +116,20 @@ def test_selected_sentences_are_counted_by_column(domain: str, command: Command)
     page = texts(app)
     assert "<caption>Selected sentences by year</caption>" in page
     assert page.count("(none)") == 1 + sum(years[i] == "" for i in chosen.rows[:8])
+    app.selectbox(key=f"selection.group.{run}.year").set_value("2020").run()
+    best = [i for i in chosen.rows if years[i] == "2020"][:8]
+    table = texts(app).rpartition("<caption>The closest")[2]
+    assert [i for i in range(60) if row(i).text in table] == sorted(best)
+    order, k = [i for i in selections.scored(run).order if years[i] == "2020"], inside.count("2020")
+    expected: dict[Which, list[int]] = {
+        "borderline": order[max(k - 4, 0) : k + 4],
+        "rejected": order[max(len(order) - 8, k) :][::-1],
+        "withheld": [],
+    }
+    for which, wanted in expected.items():
+        shown = insights.examples(run, chosen, (), which, inside=groups.members(run, "year", "2020"))
+        assert [one["row"] for one in shown] == wanted, which
+        assert [one["selected"] for one in shown] == [one["row"] in chosen.rows for one in shown]
     app.selectbox(key="selection.group").set_value("doc").run()
     assert NASTY not in texts(app)
     code, out, _ = command("choice", "show", run, "--by", "year", "--json")

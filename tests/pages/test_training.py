@@ -796,6 +796,12 @@ def test_experiment_shows_running_trainings_and_its_final_verdicts(
     assert metrics(app)["Loss"] == "2"
     [every] = [chart.proto.alt for chart in app.get("vega_lite_chart") if "taggers" in chart.proto.alt]
     assert "of all 2 taggers so far, over epochs; best scores: no further pre-training 60.0; no further" in every
+    log(children[0], metric("dev_f1_within@1", 99.0, 2), metric("dev_f1_within@1", 50.0, 4))
+    [every] = [chart for chart in opened(PAGE).get("vega_lite_chart") if "taggers" in chart.proto.alt]
+    points = pa.ipc.open_stream(every.proto.datasets[0].data.data).read_all()
+    assert points["step"].to_pylist() == pytest.approx([2 / 3, 1, 4 / 3, 1])
+    assert points["value"].to_pylist() == [99.0, 60.0, 50.0, 40.0]
+    assert "pre-training 60.0" in every.proto.alt  # only epochs can be the best
     assert "Score of" in [field.label for field in app.multiselect]
     choose(app, (f"training.part.{run.id}", children[0].id))
     assert metrics(app)["Loss"] == "3"

@@ -32,7 +32,7 @@ from pages.ui.project import later, page_link, switch_page
 from pages.ui.removal import orphaned, span_words
 from pages.ui.runs.links import EXPLORE, TRAINING, attach
 from pages.ui.runs.panel import run_panel
-from pages.ui.selection.groups import by_column, grouped, title
+from pages.ui.selection.groups import Grouping, grouping
 from pages.ui.widgets import is_dark, plain, pressed, same_command, table, with_place
 
 AGAIN = "selection.again.asked"  # in the session: selection, budget that its scores do not serve, and the reason
@@ -71,7 +71,7 @@ def selected(choice_id: str) -> None:
     _next_pages(choice_id)
     _distribution(choice_id, ranked)
     _withheld(ranked)
-    _examples(choice_id, ranked, keep, by_column(choice_id, chosen))
+    _examples(choice_id, ranked, keep, grouping(choice_id, chosen))
     # Hand edits may have removed every sentence.
     _lengths(choice_id, chosen if len(chosen.rows) else ranked)
     _comparison(choice_id)
@@ -179,21 +179,21 @@ def _withheld(chosen: Selection) -> None:
         st.markdown(f"**Withheld from the selection:** {', '.join(parts)}.")
 
 
-def _examples(choice_id: str, chosen: Selection, keep: Sequence[str], by: str | None) -> None:
-    """Draw example sentences. by: column whose values to show."""
+def _examples(choice_id: str, chosen: Selection, keep: Sequence[str], group: Grouping | None) -> None:
     kinds = [kind for kind in KINDS if kind != "withheld" or chosen.dropped]
     which = st.segmented_control(
         "Sentences", kinds, format_func=KINDS.__getitem__, default="top", required=True, key="selection.examples"
     )
     looked(runs.get(run_of(choice_id)).manifest.inputs["domain"])
-    examples = insights.examples(choice_id, chosen, keep, which)
+    examples = insights.examples(choice_id, chosen, keep, which, inside=group.inside if group else None)
     rows: Sequence[Mapping[str, Any]] = examples
     columns = {**COLUMNS, "selected": "In the selection"} if which == "borderline" else COLUMNS
     if which == "withheld":
         rows = [{**row, "why": ", ".join(flag.replace("_", " ") for flag in row["flags"])} for row in examples]
         columns = {**COLUMNS, "why": "Why"}
-    columns = {**columns, "group": title(by)} if by else columns
-    table(grouped(choice_id, rows, by), with_place(columns, rows), KINDS[which])
+    if group:
+        rows, columns = group.added(choice_id, rows), {**columns, "group": group.title}
+    table(rows, with_place(columns, rows), KINDS[which])
 
 
 def _lengths(choice_id: str, chosen: Selection) -> None:

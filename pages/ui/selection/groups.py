@@ -1,11 +1,12 @@
 """The selected sentences by document, year, client or another column of the domain corpus."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from core.results import Selection
+from core.results import BoolArray, Selection
 from core.selection import groups
 from pages.ui.corpora.parts import TITLES
 from pages.ui.widgets import table
@@ -15,39 +16,56 @@ MOST = 100  # rows of the table
 NONE = "(none)"  # sentences without a value
 
 
-def by_column(choice_id: str, chosen: Selection) -> str | None:
-    """Draw the number of selected sentences per value of a column. Return the chosen column, None for no groups."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Grouping:
+    """A column to group by. inside: True, `(n,)`, for the rows of D_C in the chosen group; None for all rows."""
+
+    column: str
+    inside: BoolArray | None
+
+    @property
+    def title(self) -> str:
+        """Name of the column for users."""
+        return TITLES.get(self.column, self.column)
+
+    def added(self, choice_id: str, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        """Return rows of a table with the value of each sentence as `group`."""
+        values = groups.values_at(choice_id, [row["row"] for row in rows], self.column)
+        return [{**row, "group": value or NONE} for row, value in zip(rows, values, strict=True)]
+
+
+def grouping(choice_id: str, chosen: Selection) -> Grouping | None:
+    """Ask for a column and one of its groups, and count the selected sentences of each group; None for no column."""
     names = groups.columns(choice_id)
     if not names:
         return None
-    by = st.selectbox(
-        "Group by",
-        names,
-        None,
-        format_func=title,
-        key="selection.group",
-        placeholder="no groups",
-        width=420,
-        help="A column of the domain corpus. Exports as JSONL, Parquet and folder contain all of them.",
-    )
-    if by is None:
-        return None
-    found = groups.groups(choice_id, chosen, by, MOST + 1)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        by = st.selectbox(
+            "Group by",
+            names,
+            None,
+            format_func=lambda name: TITLES.get(name, name),
+            key="selection.group",
+            placeholder="no groups",
+            width=300,
+            help="A column of the domain corpus. Exports as JSONL, Parquet and folder contain all columns.",
+        )
+        if by is None:
+            return None
+        found = groups.groups(choice_id, chosen, by, MOST + 1)
+        values = [row["value"] for row in found[:MOST]]
+        only = st.selectbox(
+            "Show sentences of",
+            values,
+            None,
+            format_func=lambda value: value or NONE,
+            key=f"selection.group.{choice_id}.{by}",
+            placeholder="all groups",
+            width=300,
+        )
+    chosen_group = Grouping(column=by, inside=None if only is None else groups.members(choice_id, by, only))
     rows = [{**row, "value": row["value"] or NONE} for row in found[:MOST]]
-    table(rows, {"value": title(by), **COLUMNS}, f"Selected sentences by {title(by)}")
+    table(rows, {"value": chosen_group.title, **COLUMNS}, f"Selected sentences by {chosen_group.title}")
     if len(found) > MOST:
         st.caption(f"The table has the {MOST} values with the most selected sentences.")
-    return by
-
-
-def grouped(choice_id: str, rows: Sequence[Mapping[str, Any]], by: str | None) -> Sequence[Mapping[str, Any]]:
-    """Return rows of a table with the column's value added as `group`; unchanged without a column."""
-    if by is None:
-        return rows
-    values = groups.values_at(choice_id, [row["row"] for row in rows], by)
-    return [{**row, "group": value or NONE} for row, value in zip(rows, values, strict=True)]
-
-
-def title(column: str) -> str:
-    """Return a column's name for users."""
-    return TITLES.get(column, column)
+    return chosen_group

@@ -6,7 +6,6 @@ from dataclasses import replace
 from html import escape
 from statistics import mean
 
-import numpy as np
 import streamlit as st
 
 from core import terms
@@ -46,7 +45,6 @@ SMALL = {
     "gpu_busy": "GPU busy (%)",
 }
 SIDE_BY_SIDE = 3  # small charts in a row
-WITHIN = "_within"  # ends the names of scores that were measured within an epoch
 STAGES = {  # stages of a tagger's training; "" is the main one
     "": "",
     "head": "the head alone",
@@ -61,7 +59,7 @@ CURVES = {
     **HELD_OUT,
     "loss": "Training loss",
     "dev_f1": terms.DECIDING.named,
-    f"dev_f1{WITHIN}": f"{terms.DECIDING.named}, within epochs",
+    f"dev_f1{training.WITHIN}": f"{terms.DECIDING.named}, within epochs",
 }
 
 
@@ -116,14 +114,11 @@ def _every_tagger(run_id: str) -> None:
         scores = training.tagger_curves(run_id)
         if len(scores) < 2:
             return
-        drawn = [
-            plot.Line(name=each.variant, part=each.tagger, steps=np.arange(1.0, len(each.f1) + 1), values=each.f1)
-            for each in scores
-        ]
+        drawn = [plot.Line(name=each.variant, part=each.tagger, steps=each.epochs, values=each.f1) for each in scores]
         heading = f"{terms.DECIDING.named} of all {len(scores)} taggers so far"
         st.markdown(f"**{heading}**")
         figure = plot.curves(drawn, y=terms.DECIDING.named, x=plot.EPOCHS, height=220, dark=is_dark())
-        best = "; ".join(f"{each.variant} {each.f1.max():.1f}" for each in scores)
+        best = "; ".join(f"{each.variant} {each.f1[each.epochs % 1 == 0].max():.1f}" for each in scores)
         st.altair_chart(figure, key="training.chart.taggers", alt=f"{heading}, over epochs; best scores: {best}")
 
 
@@ -177,7 +172,7 @@ def _numbers(metrics: Sequence[Metric], state: RunState) -> None:
 
 
 def _charts(metrics: Sequence[Metric], types: Sequence[str], over: str) -> None:
-    metrics = _joined(_in_epochs(metrics) if over == plot.EPOCHS else metrics)
+    metrics = training.joined(_in_epochs(metrics) if over == plot.EPOCHS else metrics)
     left, right = st.columns(2)
     with left:
         _chart(metrics, LOSSES, "Training loss", over=over)
@@ -205,20 +200,6 @@ def _in_epochs(metrics: Sequence[Metric]) -> list[Metric]:
             ends.setdefault(_stage(metric), int(metric.steps[metric.steps > 0][0]))
     known = [metric for metric in metrics if _stage(metric) in ends]
     return [replace(metric, steps=metric.steps / ends[_stage(metric)]) for metric in known]
-
-
-def _joined(metrics: Sequence[Metric]) -> list[Metric]:
-    """Return curves with the scores within epochs among those at the ends of epochs."""
-    parts: dict[tuple[str, str, int | None], list[Metric]] = {}
-    for metric in metrics:
-        parts.setdefault((metric.name.removesuffix(WITHIN), metric.type, metric.seed), []).append(metric)
-    joined = []
-    for (name, _, _), found in parts.items():
-        steps = np.concatenate([each.steps for each in found])
-        order = np.argsort(steps)
-        values = np.concatenate([each.values for each in found])
-        joined.append(replace(found[0], name=name, steps=steps[order], values=values[order]))
-    return joined
 
 
 def _stage(metric: Metric) -> tuple[str, int | None]:
