@@ -90,9 +90,10 @@ def test_filter_without_a_value_scores_everything_and_one_without_sentences_is_r
     app = press(narrowed(domain, year=["2019", "2020", "2021"], doc=["Ulm", NASTY], kind=["a"]), "selection.start")
     assert "no sentence has these values" in app.error[0].value
     assert not started
-    corpora.set_role("domain", seal(["Only text ."] * 3, "plain").fingerprint)
-    app = opened(SELECTION, {"selection.part": True})
-    assert any("no column to filter by" in info.value for info in app.info)
+    corpora.set_role("domain", seal([row(i).text for i in range(60)], "plain").fingerprint)
+    for state in ({"selection.part": True}, {"selection.groups": True}):
+        app = opened_on(SELECTION, select(), state)
+        assert any("no column for this" in info.value for info in app.info)
 
 
 def test_selected_sentences_are_counted_by_column(domain: str, command: Command) -> None:
@@ -110,7 +111,7 @@ def test_selected_sentences_are_counted_by_column(domain: str, command: Command)
     first = found[0]
     assert first["of_group"] == pytest.approx(100 * first["selected"] / first["sentences"])
     assert groups.groups(run, chosen, "year", 2) == found[:2]
-    app = opened_on(SELECTION, run)
+    app = opened_on(SELECTION, run, {"selection.groups": True})
     assert list(app.selectbox(key="selection.group").options) == ["Document", "kind", "year"]
     app.selectbox(key="selection.group").set_value("year").run()
     page = texts(app)

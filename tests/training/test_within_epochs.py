@@ -7,11 +7,12 @@ from safetensors.torch import load_file
 from transformers import TrainerState
 
 from core.errors import Cancelled
+from core.models.tagger import Tagger
 from core.reporter import Checkpoint, Reporter, Silent
 from core.training import finetune as training
 from core.training.events import Saved
 from core.training.finetune import Epochs, finetune, score
-from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, Tagger, largest_difference, make
+from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, largest_difference, make
 
 WITHIN = "dev_f1_within@1"
 

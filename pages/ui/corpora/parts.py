@@ -13,7 +13,7 @@ from pages.ui.widgets import corpus_picker, plain, pressed, same_command, submit
 
 MADE = "corpora.filter.made"  # session key: fingerprint of the latest part
 TITLES = {"doc": "Document", "file": "File", "group": "Group"}
-NO_COLUMN = "This corpus has no column to filter by: a document, a file, a group, or a further column."
+NO_COLUMN = "This corpus has no column for this: no document, file, group, or further column was kept at import."
 
 
 def parts() -> None:

@@ -8,11 +8,12 @@ import streamlit as st
 
 from core.results import BoolArray, Selection
 from core.selection import groups
-from pages.ui.corpora.parts import TITLES
+from pages.ui.corpora.parts import NO_COLUMN, TITLES
 from pages.ui.widgets import table
 
 COLUMNS = {"sentences": "Sentences", "selected": "Selected", "of_group": "of these (%)", "of_selection": "Share (%)"}
 MOST = 100  # rows of the table
+HELP = "Groups by a column that was kept at import. Exports as JSONL, Parquet and folder contain all columns."
 NONE = "(none)"  # sentences without a value
 
 
@@ -36,22 +37,21 @@ class Grouping:
 
 def grouping(choice_id: str, chosen: Selection) -> Grouping | None:
     """Ask for a column and one of its groups, and count the selected sentences of each group; None for no column."""
+    # The columns of a large corpus are read only on request.
+    if not st.toggle("Count by document, year, or client", key="selection.groups", help=HELP):
+        return None
     names = groups.columns(choice_id)
     if not names:
+        st.info(NO_COLUMN)
         return None
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by = st.selectbox(
             "Group by",
             names,
-            None,
             format_func=lambda name: TITLES.get(name, name),
             key="selection.group",
-            placeholder="no groups",
             width=300,
-            help="A column of the domain corpus. Exports as JSONL, Parquet and folder contain all columns.",
         )
-        if by is None:
-            return None
         found = groups.groups(choice_id, chosen, by, MOST + 1)
         values = [row["value"] for row in found[:MOST]]
         only = st.selectbox(
