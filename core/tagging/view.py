@@ -145,7 +145,7 @@ def _variant(run: Run) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedSentence:
-    """A dev sentence with its gold entities, and with those that the tagger finds after its newest epoch."""
+    """A dev sentence with its gold entities, and with those that the tagger finds at its newest evaluation."""
 
     gold: Sentence
     found: Sentence
@@ -153,10 +153,10 @@ class WatchedSentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedEpoch:
-    """The watched sentences after an epoch of a seed."""
+    """The watched sentences after so many epochs of a seed."""
 
     seed: int
-    epoch: int
+    epoch: float
     sentences: Sequence[WatchedSentence]
 
 

@@ -1,4 +1,4 @@
-"""A few dev sentences with the entities that a training finds after each epoch, for the live page.
+"""A few dev sentences with the entities that a training finds after each evaluation, for the live page.
 
 checkpoints/seed-1/watched.json   {"epoch": 3, "found": {sentence id: [[start, end, type], ...]}}; removed with the
                                   seed's checkpoints when it ends
@@ -19,20 +19,20 @@ FILE = "watched.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """Entities found after an epoch of a seed, by sentence id."""
+    """Entities found by a seed after so many epochs, by sentence id."""
 
     seed: int
-    epoch: int
+    epoch: float
     found: Mapping[str, tuple[Entity, ...]]
 
 
-def writer(folder: Path) -> Callable[[int, Sequence[Sentence], Sequence[Prediction]], None]:
-    """Return a function that stores the entities found after an epoch in the first dev sentences with gold entities.
+def writer(folder: Path) -> Callable[[float, Sequence[Sentence], Sequence[Prediction]], None]:
+    """Return a function that stores the entities found in the first dev sentences with gold entities.
 
     folder: folder of the seed's checkpoints.
     """
 
-    def write(epoch: int, gold: Sequence[Sentence], found: Sequence[Prediction]) -> None:
+    def write(epoch: float, gold: Sequence[Sentence], found: Sequence[Prediction]) -> None:
         pairs = [(sentence.id, one.entities) for sentence, one in zip(gold, found, strict=True) if sentence.entities]
         shown = {id: [[e.start, e.end, e.type] for e in entities] for id, entities in pairs[:SENTENCES]}
         folder.mkdir(parents=True, exist_ok=True)
@@ -54,6 +54,6 @@ def read(run: Run) -> Watched | None:
             str(id): tuple(Entity(start=int(start), end=int(end), type=str(type)) for start, end, type in entities)
             for id, entities in stored["found"].items()  # type: ignore[attr-defined]
         }
-        return Watched(seed=seed, epoch=int(stored["epoch"]), found=found)  # type: ignore[call-overload]
+        return Watched(seed=seed, epoch=float(stored["epoch"]), found=found)  # type: ignore[call-overload]
     except (AttributeError, KeyError, TypeError, ValueError):
         return None

@@ -48,7 +48,7 @@ from core.training.threads import Threads
 
 BATCH = 64  # sentences per batch when dev loss is computed
 WITHIN = 0.1  # most time that evaluations within epochs take, as a share of the training's time
-Watch = Callable[[int, Sequence[Sentence], Sequence[Prediction]], None]
+Watch = Callable[[float, Sequence[Sentence], Sequence[Prediction]], None]  # epochs so far, dev sentences
 MOST = 1000  # most dev sentences used to fit the temperature or a dictionary's scale; enough to fit one number
 SCALES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)  # factors of a dictionary's scores
 
@@ -234,6 +234,8 @@ class Finetuning(Durable):
             found = _found(self.tagger, self.dev, _Cancellable(self))
         except Cancelled:
             return  # the Trainer writes a checkpoint and stops after this step
+        if self.watch and self.args.should_save:
+            self.watch(self.state.global_step / self.an_epoch, self.dev, found)
         metrics = _metrics("dev_f1_within", evaluate(self.dev, found, self.types))
         # The Trainer's own log would store these points in every checkpoint.
         self.events.on_log(self.args, self.state, self.control, metrics)
@@ -454,9 +456,9 @@ def finetune(
     sentence's loss. assisting: sentences of another corpus to train on too (`Joined`, `Alternating`). assisting_weight:
     factor of the assisting sentences' loss. copies: makes copies of training sentences (`Contrasted`). folder: folder
     for the checkpoints; training resumes from the last one, with the same result as without interruption. saved: called
-    with every checkpoint. watch: called after each epoch with its number, the dev sentences and their predictions.
-    dev_every: steps between two dev F1s within an epoch, which are only reported; 0: none. stopped: called if the user
-    cancels after at least one epoch. Errors: Cancelled, ResourceError if memory runs out.
+    with every checkpoint. watch: called after each evaluation with the epochs so far, the dev sentences and their
+    predictions. dev_every: steps between two dev F1s within an epoch, which are only reported; 0: none. stopped: called
+    if the user cancels after at least one epoch. Errors: Cancelled, ResourceError if memory runs out.
     """
     rows = laid_out(train, weights, assisting, assisting_weight, settings)
     rows = Contrasted(rows, copies) if copies else rows

@@ -577,6 +577,8 @@ def test_running_training_shows_its_curves_and_can_be_cancelled(
     page_text = texts(opened(PAGE))
     assert "after epoch 3" in page_text
     assert (page_text.count("<li>✓ "), page_text.count("labelled: ")) == (8, 2)
+    watched.writer(first.checkpoints / "seed-1")(3.25, dev, [right] * 20)
+    assert "after epoch 3.2" in texts(opened(PAGE))
     widget(app, f"training.types.{first.id}").set_value(["PER"])
     values = np.random.default_rng(0).normal(size=5_000).tolist()
     log(first, *(metric("loss@1", value, 41 + step) for step, value in enumerate(values)))

@@ -145,10 +145,10 @@ def test_last_epoch_is_kept_after_the_same_patience(tmp_path: Path) -> None:
 def test_entities_of_some_dev_sentences_are_stored_after_each_epoch(tmp_path: Path) -> None:
     run: Any = SimpleNamespace(checkpoints=tmp_path, manifest=SimpleNamespace(config={"seeds": [1, 7]}))
     assert watched.read(run) is None
-    folder, epochs = tmp_path / "seed-7", list[int]()
+    folder, epochs = tmp_path / "seed-7", list[float]()
     write = watched.writer(folder)
 
-    def watch(epoch: int, gold: Sequence[Sentence], found: Sequence[Prediction]) -> None:
+    def watch(epoch: float, gold: Sequence[Sentence], found: Sequence[Prediction]) -> None:
         epochs.append(epoch)
         write(epoch, gold, found)
 

@@ -11,13 +11,15 @@ from core.models.tagger import Tagger
 from core.reporter import Checkpoint, Reporter, Silent
 from core.training import finetune as training
 from core.training.events import Saved
-from core.training.finetune import Epochs, finetune, score
+from core.training.finetune import Epochs, Watch, finetune, score
 from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, largest_difference, make
 
 WITHIN = "dev_f1_within@1"
 
 
-def train(folder: Path, report: Reporter, dev_every: int = 2, saved: Saved | None = None) -> tuple[Epochs, Tagger]:
+def train(
+    folder: Path, report: Reporter, dev_every: int = 2, saved: Saved | None = None, watch: Watch | None = None
+) -> tuple[Epochs, Tagger]:
     """Train for four epochs of three steps, with a checkpoint after every step."""
     tagger = make()
     epochs = finetune(
@@ -31,6 +33,7 @@ def train(folder: Path, report: Reporter, dev_every: int = 2, saved: Saved | Non
         types=TYPES,
         dev_every=dev_every,
         saved=saved,
+        watch=watch,
         checkpoint_seconds=0.0,
     )
     return epochs, tagger
@@ -50,7 +53,9 @@ def without(tmp_path: Path) -> tuple[Epochs, Tagger]:
 
 def test_evaluations_within_epochs_do_not_change_the_training(tmp_path: Path, without: tuple[Epochs, Tagger]) -> None:
     listener = Listener()
-    epochs, tagger = train(tmp_path / "within", listener)
+    watched: list[float] = []
+    epochs, tagger = train(tmp_path / "within", listener, watch=lambda epoch, *_: watched.append(epoch))
+    assert watched == [2 / 3, 1, 4 / 3, 2, 8 / 3, 3, 10 / 3, 4]
     assert set(listener.curve(WITHIN)) == {2, 4, 8, 10}  # the epochs end at 3, 6, 9 and 12
     assert set(listener.curve("dev_f1_within/PER@1")) == {2, 4, 8, 10}
     assert set(listener.curve("dev_f1@1")) == {3, 6, 9, 12}

@@ -240,7 +240,7 @@ def _line(metric: Metric, name: str, seed: int | None) -> plot.Line:
 
 
 def _watched(run_id: str) -> None:
-    """Draw some dev sentences, as labelled and as the tagger finds them after its newest epoch."""
+    """Draw some dev sentences, as labelled and as the tagger finds them at its newest evaluation."""
     now = training.watched_epoch(run_id)
     if now is None or not now.sentences:
         return
@@ -250,7 +250,7 @@ def _watched(run_id: str) -> None:
         right = set(each.gold.entities or ()) == set(each.found.entities or ())
         labelled = "" if right else f"<br><small>labelled: {entity_html(each.gold, types)}</small>"
         items.append(f"<li>{'✓ ' * right}{entity_html(each.found, types)}{labelled}</li>")
-    name = f"What the tagger finds in the {terms.DEV.word} after epoch {now.epoch}"
+    name = f"What the tagger finds in the {terms.DEV.word} after epoch {round(now.epoch, 1):g}"
     st.markdown(f"**{name}**")
     st.html(f'<ol class="w-sentences" aria-label="{escape(name)}">{"".join(items)}</ol>')
 
