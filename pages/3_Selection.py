@@ -23,7 +23,7 @@ from pages.ui.frame import guard, page
 from pages.ui.runs.links import SELECTION, attach
 from pages.ui.runs.panel import run_panel, where
 from pages.ui.selection.chosen import selected
-from pages.ui.selection.part import narrowed, part
+from pages.ui.selection.part import narrowed, narrowed_before, part
 from pages.ui.selection.which import which
 from pages.ui.terms import term_picker
 from pages.ui.widgets import config_form, plain, pressed
@@ -109,14 +109,16 @@ def _form() -> None:
         if preferences.expert():
             options |= _more(name, strategy)
         on = where("selection")
-        may_start, anyway = _checked(options)
+        # If the start was refused, the corpus of these sentences exists, and the check says why.
+        checked = {**options, "domain": narrowed_before(options["domain"], only)}
+        may_start, anyway = _checked(checked)
         icon = ":material/filter_alt:"
         if pressed("Score and select", "selection.start", type="primary", icon=icon, disabled=not may_start):
             options["domain"] = narrowed(options["domain"], only)
             attach(runs.start("select", options, on, run_anyway=anyway), choice.VISIT)
             st.rerun()
     with guard(buttons="selection.which"):
-        which(options, "selection.strategy")
+        which(checked, "selection.strategy")
 
 
 def _checked(options: Mapping[str, object]) -> tuple[bool, bool]:

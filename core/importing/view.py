@@ -317,10 +317,12 @@ def matching(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> BoolArray:
 
 
 def filtered(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> Corpus:
-    """Store the sentences that match `where` as a new corpus.
+    """Store the sentences that match `where` as a new corpus, or return the corpus that was made so before.
 
     Errors: ConfigError for an unknown column or value, and if no sentence or every sentence is left.
     """
+    if before := filtered_before(corpus, where):
+        return before
     rows = np.flatnonzero(matching(corpus, where))
     if not len(rows) or len(rows) == len(corpus):
         left = "no sentence has" if not len(rows) else "all sentences have"
@@ -328,6 +330,16 @@ def filtered(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> Corpus:
     words = ", ".join(value for wanted in where.values() for value in wanted)
     origin = {"from": corpus.fingerprint, "where": {name: list(wanted) for name, wanted in where.items()}}
     return library().subset(corpus, rows, name=f"{corpus.name}, {words}"[:LONGEST_NAME], origin=origin)
+
+
+def filtered_before(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> Corpus | None:
+    """Return the corpus that `filtered` has already made of `where`; None if there is none."""
+    parts = (each for each in library().list() if each.parent == corpus.fingerprint)
+    return next((each for each in parts if _sorted(each.origin.get("where")) == _sorted(where)), None)
+
+
+def _sorted(where: object) -> dict[str, list[str]] | None:
+    return {name: sorted(values) for name, values in where.items()} if isinstance(where, Mapping) else None
 
 
 def rejects_file(run_id: str) -> Path | None:

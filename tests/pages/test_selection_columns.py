@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.corpora.library import Library
 from core.experiment import deliver
 from core.importing import view as corpora
 from core.projects import removals, runs
@@ -94,6 +95,25 @@ def test_filter_without_a_value_scores_everything_and_one_without_sentences_is_r
     for state in ({"selection.part": True}, {"selection.groups": True}):
         app = opened_on(SELECTION, select(), state)
         assert any("no column for this" in info.value for info in app.info)
+
+
+def test_data_check_of_the_filtered_corpus_shows_after_a_refused_start(
+    domain: str, started: list[Mapping[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(years: list[str]) -> AppTest:
+        form = {"selection.part": True, f"selection.part.{domain}.year": years, "selection.budget": "40"}
+        return opened(SELECTION, {"selection.strategy": "random", **form})
+
+    app = asked(["2020", "2021"])
+    assert not app.error
+    assert not app.button(key="selection.start").disabled  # the check of 60 sentences
+    press(app, "selection.start")
+    assert "data check" in app.error[0].value
+    monkeypatch.setattr(Library, "subset", None)  # the filtered corpus is made once
+    app = asked(["2021", "2020"])
+    assert app.button(key="selection.start").disabled
+    press(press(app, "selection.cure.budget"), "selection.start")
+    assert started[-1]["domain"] == started[0]["domain"] != domain
 
 
 def test_selected_sentences_are_counted_by_column(domain: str, command: Command) -> None:

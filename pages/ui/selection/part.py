@@ -29,6 +29,12 @@ def part(domain: str) -> dict[str, list[str]]:
     return where
 
 
+def narrowed_before(domain: str, where: dict[str, list[str]]) -> str:
+    """Return the fingerprint of the corpus that `narrowed` has already stored; else that of `domain`."""
+    before = corpora.filtered_before(corpora.find(domain), where) if where else None
+    return before.fingerprint if before else domain
+
+
 def narrowed(domain: str, where: dict[str, list[str]]) -> str:
     """Store the sentences to score as a corpus, and return its fingerprint; without a filter, that of `domain`."""
     if not where:
