@@ -54,6 +54,6 @@ def read(run: Run) -> Watched | None:
             str(id): tuple(Entity(start=int(start), end=int(end), type=str(type)) for start, end, type in entities)
             for id, entities in stored["found"].items()  # type: ignore[attr-defined]
         }
-        return Watched(seed=seed, epoch=float(stored["epoch"]), found=found)  # type: ignore[call-overload]
+        return Watched(seed=seed, epoch=float(stored["epoch"]), found=found)  # type: ignore[arg-type]
     except (AttributeError, KeyError, TypeError, ValueError):
         return None

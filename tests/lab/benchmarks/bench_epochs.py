@@ -54,7 +54,7 @@ def trained(splits: dict[str, list[Sentence]], seed: int, init: str = "minilm") 
     tagger.level_chains()
     weights: list[dict[str, torch.Tensor]] = []
 
-    def watch(_epoch: int, _gold: Sequence[Sentence], _found: Sequence[Prediction]) -> None:
+    def watch(_epoch: float, _gold: Sequence[Sentence], _found: Sequence[Prediction]) -> None:
         weights.append({name: tensor.detach().clone() for name, tensor in tagger.state_dict().items()})
         del weights[:-KEPT]
 
