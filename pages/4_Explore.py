@@ -158,7 +158,7 @@ def _map(choice_id: str) -> None:
         if more.open:  # highlighting a command loads 1.5 MB of script
             _commands(choice_id, map_run)
             _make(choice_id)
-    map_view.tell(choice_id, map_run, kinds, drawn)
+    map_view.tell(choice_id, map_run, kinds, drawn, asked)
 
 
 def _commands(choice_id: str, map_run: str) -> None:

@@ -35,7 +35,9 @@ def topic_words(holding: Sequence[Counter[str]], sizes: Sequence[int], n: int = 
     common word that is mostly in other topics counts as a stop word, so no list per language is needed. holding: for
     each topic, {word: number of sentences with it}. sizes: number of sentences per topic.
     """
-    everywhere, total = sum(holding, Counter[str]()), sum(sizes)
+    everywhere, total = Counter[str](), sum(sizes)
+    for words in holding:
+        everywhere.update(words)  # `sum` would copy the growing total per topic
 
     def weight(word: str, inside: int, size: int) -> float:
         share = inside / everywhere[word]

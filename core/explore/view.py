@@ -20,9 +20,11 @@ from core.corpora.writers import KEPT, Format, Row, further_names, write_selecti
 from core.encoders import vectors as vectors_of
 from core.errors import RunError
 from core.explore import result as map_files
-from core.explore.distinctive_words import Telling
+from core.explore.distinctive_words import Telling, count_words
 from core.explore.plot import HoverRow
 from core.explore.result import CLASSES, Hits, MapRow, MapView
+from core.explore.zoom_names import ZoomName
+from core.explore.zoom_names import zoom_names as named
 from core.projects.audit import exporting
 from core.projects.home import kept_per_home, library, store
 from core.results import FloatArray, IntArray
@@ -274,6 +276,19 @@ def telling_words(map_run: str, points: IntArray, n: int = 30) -> list[Telling]:
 @kept_per_home(8)
 def _telling_words(map_run: str, points: bytes, n: int) -> list[Telling]:
     return get(map_run).telling(np.frombuffer(points, dtype=np.int64), n)
+
+
+def zoom_names(map_run: str) -> list[list[ZoomName]]:
+    """Return the names of small groups of the map per level (`WIDTHS`), from the sentences that UMAP was fitted on."""
+    return _zoom_names(map_run.partition("@")[0])  # the layout does not depend on the selection
+
+
+@kept_per_home(4)
+def _zoom_names(run_id: str) -> list[list[ZoomName]]:
+    mapped = _get(run_id)
+    points = np.flatnonzero(mapped.fitted)
+    words = [frozenset(count_words([text])) for text in mapped.texts(points)]
+    return named(mapped.xy[0][points], mapped.xy[1][points], words)
 
 
 @exporting

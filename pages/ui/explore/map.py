@@ -1,6 +1,7 @@
 """The map of a selection with its settings and picked points, and the histogram of scores."""
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from core.explore import plot, regions
 from core.explore import view as maps
 from core.explore.regions import Region
 from core.explore.result import CLASSES
+from core.explore.zoom_names import WIDTHS
 from core.paths import home
 from core.results import BoolArray, IntArray
 from core.selection import view as selections
@@ -82,6 +84,7 @@ PAPER = {
     "#e6e6e6": "rgba(14, 17, 23, 0.6)",
 }  # background of words, by text colour
 WHEEL = {"scrollZoom": True, "displayModeBar": True, "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d"]}
+_names = st.components.v2.component("winnow_names", js=(ASSETS / "names.js").read_text(encoding="utf-8"))
 _bridge = st.components.v2.component("winnow_map", js=(ASSETS / "map.js").read_text(encoding="utf-8"))
 
 
@@ -132,10 +135,23 @@ def _data(choice_id: str, map_run: str, asked: Controls) -> tuple[Any, ...]:
     )
 
 
-def tell(choice_id: str, map_run: str, kinds: IntArray, drawn: IntArray) -> None:
-    """Send tooltips to the drawn points. Call it at the end of the page, because their text takes longest."""
+def tell(choice_id: str, map_run: str, kinds: IntArray, drawn: IntArray, asked: Controls) -> None:
+    """Send tooltips of the drawn points and the names that an enlarged map shows.
+
+    Call it at the end of the page, because all of these need the text of many sentences. asked: result of `controls`.
+    """
     tooltips(
         "explore.tooltips", _tooltip_component((str(home()), map_run, state.stamp(choice_id), len(drawn)), kinds, drawn)
+    )
+    levels = zip(WIDTHS, maps.zoom_names(map_run), strict=True) if "words" in asked[4] else ()
+    _names(
+        key="explore.names",
+        data={
+            "chart": KEY,
+            "spans": [float(np.ptp(axis)) for axis in maps.get(map_run).xy[:2]],
+            "levels": [{"width": width, "names": [asdict(name) for name in names]} for width, names in levels],
+        },
+        height=1,
     )
 
 
