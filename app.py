@@ -58,7 +58,7 @@ def _warm() -> None:
     """
     parts = sorted((ROOT / "pages" / "ui").rglob("*.py"))
     pages = (".".join(part.relative_to(ROOT).with_suffix("").parts) for part in parts)
-    for module in ("pandas", "PIL.ImageFile", "pyarrow.dataset", "plotly.tools", *pages):
+    for module in ("pandas", "PIL.ImageFile", "pyarrow.dataset", "plotly.tools", "scipy.ndimage", *pages):
         importlib.import_module(module)
     _draw()
     inspect.stack()  # the first call, otherwise made by Streamlit, reads the path of every module

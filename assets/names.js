@@ -1,7 +1,9 @@
 // Names of small groups on an enlarged map. They are elements above the chart and not annotations of it, because
 // Plotly lays all annotations out again at every step of a zoom. A name is set as text, never as HTML.
-const NEAR = 24; // pixels: least standard deviation of the smoothing behind a level for its names to be shown
+const NEAR = 16; // pixels: least standard deviation of the smoothing behind a level for its names to be shown
 const ends = new WeakMap(); // Streamlit calls this function again for new data, and cleans up only after the last call
+
+const LIFT = 12; // pixels: a name is above the densest place of its group, so that it covers fewer points
 
 const apart = (a, b) => a.left > b.right || b.left > a.right || a.top > b.bottom || b.top > a.bottom;
 const boxAt = (x, y, { width, height }) => ({
@@ -35,7 +37,7 @@ export default function ({ data, parentElement }) {
     const taken = [];
     const names = [];
     for (const [i, { x, y }] of all.entries()) {
-      const box = boxAt(x * across, -y * up, sizes[i]);
+      const box = boxAt(x * across, -y * up - LIFT, sizes[i]);
       if (taken.every((other) => apart(box, other))) {
         taken.push(box);
         names.push({ x, y, element: elements[i], size: sizes[i] });
@@ -73,8 +75,7 @@ export default function ({ data, parentElement }) {
       };
     });
     for (const { x, y, element, size } of drawn.names) {
-      const [px, py] = [(x - left) * across, (high - y) * up];
-      const box = boxAt(px, py, size);
+      const box = boxAt((x - left) * across, (high - y) * up - LIFT, size);
       const free = topics.every((topic) => apart(box, topic));
       element.style.visibility = free ? "visible" : "hidden";
       element.style.transform = `translate(${box.left}px, ${box.top}px)`;

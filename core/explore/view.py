@@ -6,11 +6,10 @@ A point is a sentence of T_C or D_C. Rows are rows of D_C, as everywhere else. A
 Predicted entities come from finished `tag` runs of D_C.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, TypedDict, cast
 
 import numpy as np
 
@@ -146,7 +145,10 @@ def _is_number(text: str) -> bool:
         return False
 
 
-MOST_VALUES = 500  # different values of a column that can be filtered by
+MOST_VALUES = 2_000  # different values of a column that can be filtered by; a page sends all of them to the browser
+MOST_GROUPS = 20_000  # different values of a column that can be grouped by
+TOPIC = ""  # stands for the topics among names of columns; no column has an empty name
+Values = tuple[Sequence[str], IntArray]  # different values, and per point the index of its value, shape (n,)
 
 
 @kept_per_home(4)
@@ -156,26 +158,87 @@ def filter_values(map_run: str) -> dict[str, dict[str, int]]:
     Columns are `source` (the document), `file`, `group` and the further columns of the imported files. A column with
     one value or with more than MOST_VALUES is left out.
     """
-    everything = np.arange(len(get(map_run)))
+    values = {name: _values(map_run, name) for name in group_columns(map_run)[1:]}
+    return {name: _counted(*each) for name, each in values.items() if len(each[0]) <= MOST_VALUES}
+
+
+@kept_per_home(4)
+def group_columns(map_run: str) -> list[str]:
+    """Return the columns that `groups` accepts: TOPIC, then those to filter by, with up to MOST_GROUPS values."""
     names = [*(name for name in ("source", "file", "group") if kept_columns(map_run)[name]), *further_columns(map_run)]
-    counts = {name: Counter(_values(map_run, everything, name)) for name in dict.fromkeys(names)}
-    return {name: dict(each.most_common()) for name, each in counts.items() if 1 < len(each) <= MOST_VALUES}
+    return [TOPIC, *(name for name in dict.fromkeys(names) if 1 < len(_values(map_run, name)[0]) <= MOST_GROUPS)]
+
+
+def _counted(names: Sequence[str], codes: IntArray) -> dict[str, int]:
+    counts = np.bincount(codes, minlength=len(names))
+    return {names[i]: int(counts[i]) for i in np.argsort(-counts, kind="stable").tolist()}
 
 
 def with_values(map_run: str, wanted: Mapping[str, Sequence[str]]) -> IntArray:
     """Return the points that have, in each column of `wanted`, one of its values; see `filter_values`."""
-    inside = np.arange(len(get(map_run)))
+    inside = np.full(len(get(map_run)), True)
     for name, values in wanted.items():
         known = name in ("source", "file", "group") or name in further_columns(map_run)
-        held = _values(map_run, inside, name) if known else []
-        inside = inside[[i for i, value in enumerate(held) if value in values]]
-    return inside
+        names, codes = _values(map_run, name) if known else ((), np.zeros(len(inside), dtype=np.int32))
+        inside &= np.isin(codes, [i for i, each in enumerate(names) if each in values])
+    return np.flatnonzero(inside)
 
 
-def _values(map_run: str, points: IntArray, column: str) -> list[str]:
+def _values(map_run: str, column: str) -> Values:
+    return _coded(map_run.partition("@")[0], column)  # a column does not depend on the selection
+
+
+@kept_per_home(8)
+def _coded(run_id: str, column: str) -> Values:
+    """Read a column of all points, in order of the first point with each value."""
+    everything = np.arange(len(_get(run_id)))
     if column in ("source", "file", "group"):
-        return colour_names(map_run, points, cast(Literal["source", "file", "group"], column))
-    return column_names(map_run, points, column)
+        held = colour_names(run_id, everything, cast(Literal["source", "file", "group"], column))
+    else:
+        held = column_names(run_id, everything, column)
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(held))}
+    return tuple(numbers), np.array([numbers[name] for name in held], dtype=np.int32)
+
+
+class GroupRow(TypedDict):
+    """Sentences with the same topic or the same value of a column.
+
+    value: number of the topic, or the value. task, domain: sentences of T_C and of D_C. score: mean of D_C's; NaN if
+    there is none.
+    """
+
+    value: int | str
+    name: str
+    task: int
+    domain: int
+    selected: int
+    score: float
+
+
+def groups(map_run: str, points: IntArray, kinds: IntArray, column: str) -> list[GroupRow]:
+    """Return `points` by one of `group_columns`, the largest group first."""
+    mapped = get(map_run)
+    topics = tuple(topic.name for topic in mapped.clusters)
+    names, codes = (topics, np.asarray(mapped.cluster)) if column == TOPIC else _values(map_run, column)
+    here, n = codes[points], len(names)
+    task, selected, filtered = (np.bincount(here[kinds[points] == kind], minlength=n) for kind in range(len(CLASSES)))
+    scores = colour_numbers(map_run, points, "score")
+    known = np.isfinite(scores)
+    sums, counts = np.bincount(here[known], scores[known], n), np.bincount(here[known], minlength=n)
+    means = np.divide(sums, counts, out=np.full(n, np.nan), where=counts > 0)
+    sizes = task + selected + filtered
+    return [
+        {
+            "value": i if column == TOPIC else names[i],
+            "name": names[i],
+            "task": int(task[i]),
+            "domain": int(selected[i] + filtered[i]),
+            "selected": int(selected[i]),
+            "score": float(means[i]),
+        }
+        for i in np.argsort(-sizes, kind="stable").tolist()
+        if sizes[i]
+    ]
 
 
 def column_numbers(map_run: str, points: IntArray, column: str) -> FloatArray:

@@ -20,6 +20,7 @@ from core.explore.result import CLASSES
 from core.projects import runs
 from core.selection import view as selections
 from core.terms import plainly
+from tests.browser import driver
 from tests.browser.driver import AGAIN, Server, drag, insisting, settled, still
 from tests.browser.forge import Forge
 from tests.browser.prepared_home import NASTY, build_prepared
@@ -286,6 +287,26 @@ def test_a_search_reaches_all_sentences_and_their_markup_is_shown_as_text(
     assert page.locator("img[src=x], a[href*='evil.example']").count() == 0
 
 
+def test_a_tick_in_the_table_of_groups_picks_the_group(
+    shared: Server, page: Page, built: tuple[Path, str, Points], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_HOME", str(shared.home))
+    map_run = str(maps.of(built[1]))
+    kinds = maps.classes(map_run)
+    largest = maps.groups(map_run, np.arange(len(kinds)), kinds, maps.TOPIC)[0]
+    page.goto(f"{shared.url}/Explore?run={built[1]}&region=topic:{maps.get(map_run).cluster[-1]}")
+    settled(page)
+    page.get_by_role("button", name="Clear", exact=True).click()
+    settled(page)
+    driver.pick(page, "Group the sentences", "by topic")
+    expect(page.get_by_test_id("glide-cell-1-0")).to_have_text(largest["name"])
+    box = still(page.get_by_test_id("stDataFrame"))
+    page.mouse.click(box["x"] + 18, box["y"] + 52)
+    expect(page.get_by_role("heading", name=f"Topic {largest['name']}")).to_be_visible()
+    size = largest["task"] + largest["domain"]
+    expect(page.get_by_text(f"{size:,} of {len(kinds):,} sentences")).to_be_visible()
+
+
 def test_a_redrawn_map_keeps_its_zoom_and_lasso(shared: Server, page: Page, built: tuple[Path, str, Points]) -> None:
     page.goto(f"{shared.url}/Explore?run={built[1]}")
     field = page.locator(f"{MAP} .nsewdrag.drag").first
@@ -311,6 +332,56 @@ def test_a_redrawn_map_keeps_its_zoom_and_lasso(shared: Server, page: Page, buil
     until(lambda: np.allclose(page.evaluate(RANGES), near), "the map shows what it showed")
     expect(page.get_by_role("heading", name="Your lasso")).to_be_visible()
     page.wait_for_function(f"{OUTLINE}?.length === 1")
+
+
+BESIDE = """([name, x, y]) => {
+    const map = document.querySelector(".st-key-explore-map"), plot = map.querySelector(".js-plotly-plot");
+    const { xaxis, yaxis } = plot._fullLayout, corner = plot.getBoundingClientRect();
+    const found = [...map.querySelectorAll(".w-names span")].find(span => span.textContent === name);
+    if (!found) return null;
+    const box = found.getBoundingClientRect();
+    return [
+        (box.left + box.right) / 2 - corner.left - xaxis._offset - xaxis.d2p(x),
+        box.bottom - corner.top - yaxis._offset - yaxis.d2p(y),
+    ];
+}"""  # pixels from a place on the map to the middle and the lower end of a name
+COVERED = """() => {
+    const boxes = selector => [...document.querySelectorAll(`.st-key-explore-map ${selector}`)]
+        .filter(element => getComputedStyle(element).visibility === "visible")
+        .map(element => element.getBoundingClientRect());
+    const names = boxes(".w-names span"), all = [...names, ...boxes(".annotation-text-g")];
+    const over = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+    return names.filter(name => all.some(other => other !== name && over(name, other))).length;
+}"""
+
+
+def test_smaller_groups_are_named_as_the_map_is_enlarged(
+    shared: Server, page: Page, built: tuple[Path, str, Points], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_HOME", str(shared.home))
+    largest = maps.zoom_names(str(maps.of(built[1])))[0][0]
+    page.goto(f"{shared.url}/Explore?run={built[1]}")
+    field = page.locator(f"{MAP} .nsewdrag.drag").first
+    expect(field).to_be_visible()
+    settled(page)
+    still(field)
+    name = page.locator(f"{MAP} .w-names span").get_by_text(largest.text, exact=True)
+    expect(name).to_have_count(0)
+
+    def enlarged() -> bool:
+        page.mouse.move(*page.evaluate(PLACE, [largest.x, largest.y]))
+        page.mouse.wheel(0, -200)
+        settled(page)
+        return name.count() == 1
+
+    until(enlarged, "the name of the largest group")
+    across, below = page.evaluate(BESIDE, [largest.text, largest.x, largest.y])
+    assert abs(across) < 2
+    assert -30 < below < 0
+    assert page.evaluate(COVERED) == 0
+    page.get_by_role("button", name="Options").click()
+    page.get_by_role("button", name="topic words").click()
+    expect(name).to_have_count(0)
 
 
 BOX = f"""() => {{

@@ -32,7 +32,7 @@ def test_neighbours_share_a_name_until_the_map_is_enlarged() -> None:
     levels = zoom_names(xy[0], xy[1], words)
 
     assert len(levels) == len(WIDTHS)
-    assert [{part for part in name.text.split(", ")} for name in levels[0]] == [{"lease", "loan"}, {"patent"}]
+    assert [set(name.text.split(", ")) for name in levels[0]] == [{"lease", "loan"}, {"patent"}]
     # The largest group comes first: at the first level, both neighbours together.
     assert abs(levels[0][0].x - 51.5) < 1
     assert {name.text for name in levels[1]} == set(places)

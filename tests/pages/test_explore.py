@@ -327,6 +327,38 @@ def test_class_score_column_and_search_filter_map_and_table_together(made: Made)
     assert f"**{len(more):,} sentences**" in texts(app)
 
 
+def test_sentences_are_grouped_by_topic_and_column_with_shares(made: Made) -> None:
+    map_run, kinds = made["map"], maps.classes(made["map"])
+    mapped, everything = maps.get(map_run), np.arange(len(kinds))
+    assert maps.group_columns(map_run)[:2] == [maps.TOPIC, "file"]
+    values = maps.colour_numbers(map_run, everything, "score")
+    some = everything[::3]
+    for column in (maps.TOPIC, "court", "score"):
+        names = maps.colour_names(map_run, some, "cluster") if column == maps.TOPIC else None
+        names = names or maps.column_names(map_run, some, column)
+        rows = maps.groups(map_run, some, kinds, column)
+        assert sum(row["task"] + row["domain"] for row in rows) == len(some)
+        sizes = [row["task"] + row["domain"] for row in rows]
+        assert sizes == sorted(sizes, reverse=True)
+        assert {row["name"] for row in rows} == set(names)
+        for row in rows:
+            inside = [point for point, name in zip(some.tolist(), names, strict=True) if name == row["name"]]
+            if column == maps.TOPIC:
+                inside = [point for point in some.tolist() if mapped.cluster[point] == row["value"]]
+            assert row["task"] == sum(kinds[point] == 0 for point in inside)
+            assert row["selected"] == sum(kinds[point] == 1 for point in inside)
+            scored = [values[point] for point in inside if kinds[point]]
+            assert row["score"] == pytest.approx(np.mean(scored)) if scored else np.isnan(row["score"])
+
+    app = opened(PAGE)
+    app.selectbox(key="explore.grouped").set_value("court").run()
+    assert not app.exception
+    table = app.dataframe[0].value
+    assert dict(zip(table["name"], table["domain"], strict=True)) == {"Ulm": 111, "<b>Hamburg</b>": 110, "unknown": 0}
+    assert table["selected"].sum() == 40
+    assert table["share"].tolist()[:2] == pytest.approx((table["selected"] / table["domain"]).tolist()[:2])
+
+
 def test_legend_names_what_a_click_picks(made: Made) -> None:
     app = opened(PAGE, {"explore.by": "column"})
     metas = [trace["meta"] for trace in figure_of(app)["data"] if trace.get("meta")]

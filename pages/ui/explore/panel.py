@@ -135,6 +135,7 @@ def _duplicates(why: Why) -> None:
 
 
 ROWS = 10  # sentences on a page of the table
+GROUPED = "explore.grouped"
 SORTS: Mapping[Sort, str] = {"score": "score", "tokens": "length", "class": "class", "row": "row in its corpus"}
 ORDERS = {  # ascending, descending
     "score": ("lowest first", "highest first"),
@@ -344,23 +345,85 @@ def _telling(map_run: str, points: IntArray) -> None:
 
 @st.fragment
 def rows(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
-    """Draw the picked sentences (all if none are picked) page by page, and why the ticked one was selected."""
+    """Draw the picked sentences (all if none are picked) as a list, or grouped by topic or by a column."""
     with guard(buttons="explore.one.list"):
         if not len(points):
             st.info("No sentence fits. Draw around some points, remove a filter, or press Clear.")
             return
-        sort, down = _sorting(len(points))
-        last = max(-(-len(points) // ROWS) - 1, 0)
-        # The list may have become too short for the current page.
-        page = min(int(st.session_state.get("explore.page", 0)), last)
-        shown = maps.page_of(map_run, points, kinds, sort=sort, descending=down, page=page, size=ROWS)
-        # A tick is a row number. Another list gets another key, so that the tick does not pass to it.
-        chosen = _table(shown, f"{map_run[-4:]}.{state.turn()}.{len(points)}.{sort}.{down}.{page}")
-        _turn(page, last, len(points))
-        if chosen is not None:
-            why_card(choice_id, map_run, chosen, kinds)
+        columns = maps.group_columns(map_run)
+        if st.session_state.get(GROUPED) not in columns:  # left from another selection's map
+            st.session_state.pop(GROUPED, None)
+        column = st.selectbox(
+            "Group the sentences",
+            columns,
+            None,
+            lambda name: f"by {state.column_name(name)}",
+            GROUPED,
+            placeholder="not grouped",
+            width=220,
+        )
+        if column is not None:
+            _grouped(map_run, kinds, points, column)
         else:
-            st.caption("Tick a sentence to see why it was or was not selected.")
+            _listed(choice_id, map_run, kinds, points)
+
+
+def _grouped(map_run: str, kinds: IntArray, points: IntArray, column: str) -> None:
+    """Draw one row per group of the picked sentences; a tick picks the group on the map."""
+    found = maps.groups(map_run, points, kinds, column)
+    columns = {
+        "name": [group["name"] for group in found],
+        "task": [group["task"] for group in found],
+        "domain": [group["domain"] for group in found],
+        "selected": [group["selected"] for group in found],
+        "share": [group["selected"] / group["domain"] if group["domain"] else None for group in found],
+        "score": [None if np.isnan(group["score"]) else group["score"] for group in found],
+    }
+    title = state.column_name(column)
+    event = grid(
+        columns,
+        key=f"explore.groups.{map_run[-4:]}.{column}.{state.nth()}",  # a pick removes the tick
+        on_select="rerun",
+        selection_mode="single-row",
+        hide_index=True,
+        alt=f"Picked sentences by {title}, with the numbers of selected ones",
+        column_config={
+            "name": st.column_config.TextColumn(title.capitalize(), width="large"),
+            "task": st.column_config.NumberColumn("Task corpus", format="localized"),
+            "domain": st.column_config.NumberColumn("Domain corpus", format="localized"),
+            "selected": st.column_config.NumberColumn("Selected", format="localized"),
+            "share": st.column_config.NumberColumn("Selected, share", format="percent"),
+            "score": st.column_config.NumberColumn("Mean score", format="%.4g"),
+        },
+    )
+    st.caption("Tick a row to pick its sentences on the map.")
+    for row in event.selection.rows:
+        _pick_group(map_run, column, found[row]["value"])  # a pick changes the key, so the row is of this table
+        st.rerun(scope="app")
+
+
+def _pick_group(map_run: str, column: str, value: int | str) -> None:
+    if column == maps.TOPIC:
+        state.pick(map_run, "topic", value)
+        return
+    now = state.part(state.picked(map_run), "column")
+    state.pick(map_run, "column", {**(now["value"] if now else {}), column: [value]})
+
+
+def _listed(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
+    """Draw the picked sentences page by page, and why the ticked one was selected."""
+    sort, down = _sorting(len(points))
+    last = max(-(-len(points) // ROWS) - 1, 0)
+    # The list may have become too short for the current page.
+    page = min(int(st.session_state.get("explore.page", 0)), last)
+    shown = maps.page_of(map_run, points, kinds, sort=sort, descending=down, page=page, size=ROWS)
+    # A tick is a row number. Another list gets another key, so that the tick does not pass to it.
+    chosen = _table(shown, f"{map_run[-4:]}.{state.turn()}.{len(points)}.{sort}.{down}.{page}")
+    _turn(page, last, len(points))
+    if chosen is not None:
+        why_card(choice_id, map_run, chosen, kinds)
+    else:
+        st.caption("Tick a sentence to see why it was or was not selected.")
 
 
 def _sorting(n: int) -> tuple[Sort, bool]:

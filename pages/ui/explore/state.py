@@ -218,8 +218,8 @@ def _part_words(map_run: str, region: regions.Region) -> str:
 
 
 def column_name(name: str) -> str:
-    """Return the name under which users see a column of `maps.filter_values`."""
-    return {"source": "document"}.get(name, name)
+    """Return the name under which users see a column of `maps.group_columns`."""
+    return {maps.TOPIC: "topic", "source": "document"}.get(name, name)
 
 
 def _drawn_words(map_run: str, region: regions.Region, kind: str) -> str:
