@@ -14,6 +14,10 @@ export default function ({ data, setStateValue, setTriggerValue }) {
   const clicked = (event) => {
     if (!plot._fullLayout.clickmode.includes("select")) setTriggerValue("click", event.points[0].customdata);
   };
+  // Streamlit would send every point inside a lasso, 130 bytes each. The server needs only the outline.
+  const selected = (event) => {
+    if (event?.lassoPoints || event?.range) event.points = [];
+  };
   const legend = (event) => {
     const { meta } = event.data[event.curveNumber];
     if (meta) setTriggerValue("legend", meta);
@@ -27,6 +31,9 @@ export default function ({ data, setStateValue, setTriggerValue }) {
     const listeners = { relayout: looked, click: clicked, legendclick: legend, legenddoubleclick: () => false };
     for (const [name, listener] of Object.entries(plot.winnow ?? {})) plot.removeListener(`plotly_${name}`, listener);
     for (const [name, listener] of Object.entries(listeners)) plot.on(`plotly_${name}`, listener);
+    plot._ev.removeListener("plotly_selected", plot.outlined ?? selected);
+    plot._ev.prependListener("plotly_selected", selected);
+    plot.outlined = selected;
     plot.winnow = listeners; // Streamlit may call this function again, and a legend that answers twice undoes its click
   };
 

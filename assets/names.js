@@ -20,31 +20,29 @@ export default function ({ data, parentElement }) {
   layer.className = "w-names";
   layer.ariaHidden = "true"; // the table has the same sentences
   let plot = null;
-  let drawn = { level: -1, across: 0, up: 0, names: [] };
+  let drawn = { level: -1, across: 0, up: 0, names: [] }; // pixels per unit of the map, and the names of the level
 
-  // Return the names of a level that do not cover a larger group's name, with their elements. Where the window is does
-  // not matter, so that no name appears or vanishes while the map is moved.
-  const fitting = (level, across, up) => {
-    const all = levels[level]?.names ?? [];
-    const elements = all.map(({ text }) => {
+  // Return the elements of a level with their sizes, which the browser measures once.
+  const elementsOf = (level) => {
+    const names = (levels[level]?.names ?? []).map(({ x, y, text }) => {
       const element = document.createElement("span");
       element.textContent = text;
       element.dir = "auto";
-      return element;
+      return { x, y, element };
     });
-    layer.replaceChildren(...elements);
-    const sizes = elements.map(({ offsetWidth, offsetHeight }) => ({ width: offsetWidth, height: offsetHeight }));
-    const taken = [];
-    const names = [];
-    for (const [i, { x, y }] of all.entries()) {
-      const box = boxAt(x * across, -y * up - LIFT, sizes[i]);
-      if (taken.every((other) => apart(box, other))) {
-        taken.push(box);
-        names.push({ x, y, element: elements[i], size: sizes[i] });
-      }
-    }
     layer.replaceChildren(...names.map(({ element }) => element));
-    return names;
+    return names.map((name) => ({ ...name, width: name.element.offsetWidth, height: name.element.offsetHeight }));
+  };
+  // Hide each name that would cover a larger group's name. Where the window is does not matter, so that no name
+  // appears or vanishes while the map is moved.
+  const fit = ({ names, across, up }) => {
+    const taken = [];
+    for (const name of names) {
+      const box = boxAt(name.x * across, -name.y * up - LIFT, name);
+      const free = taken.every((other) => apart(box, other));
+      name.element.hidden = !free;
+      if (free) taken.push(box);
+    }
   };
   const place = () => {
     const { xaxis, yaxis } = plot._fullLayout ?? {};
@@ -55,8 +53,10 @@ export default function ({ data, parentElement }) {
     const up = yaxis._length / (high - low);
     const near = Math.min(spans[0] * across, spans[1] * up);
     const level = levels.findLastIndex(({ width }) => width * near >= NEAR);
-    if (level !== drawn.level || Math.abs(across / drawn.across - 1) > 1e-6 || Math.abs(up / drawn.up - 1) > 1e-6) {
-      drawn = { level, across, up, names: fitting(level, across, up) };
+    const other = level !== drawn.level;
+    if (other || Math.abs(across / drawn.across - 1) > 1e-6 || Math.abs(up / drawn.up - 1) > 1e-6) {
+      drawn = { level, across, up, names: other ? elementsOf(level) : drawn.names };
+      fit(drawn);
     }
     Object.assign(layer.style, {
       left: `${xaxis._offset}px`,
@@ -74,8 +74,10 @@ export default function ({ data, parentElement }) {
         bottom: box.bottom - corner.top,
       };
     });
-    for (const { x, y, element, size } of drawn.names) {
-      const box = boxAt((x - left) * across, (high - y) * up - LIFT, size);
+    for (const name of drawn.names) {
+      const { x, y, element } = name;
+      if (element.hidden) continue;
+      const box = boxAt((x - left) * across, (high - y) * up - LIFT, name);
       const free = topics.every((topic) => apart(box, topic));
       element.style.visibility = free ? "visible" : "hidden";
       element.style.transform = `translate(${box.left}px, ${box.top}px)`;

@@ -62,6 +62,12 @@ def kept_values(corpus: Corpus, name: str) -> pa.ChunkedArray:
     return stored(corpus, name) if name in ("doc", "group", "file") else values(corpus, name)
 
 
+def unique(corpus: Corpus, name: str) -> list[str | None]:
+    """Return the distinct values of a column of `kept_values`, in order of their first rows; None for a missing one."""
+    found: list[str | None] = pc.unique(kept_values(corpus, name)).to_pylist()
+    return found
+
+
 def distinct_values(corpus: Corpus, name: str) -> set[str]:
     """Return the distinct values of a further column, without missing ones."""
     return {str(value) for value in pc.unique(values(corpus, name)).to_pylist() if value is not None}

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.corpora.columns import matches, placed, stored, values
+from core.corpora.columns import kept_values, matches, placed, stored, values
 from core.corpora.corpus import Corpus
 from core.corpora.hygiene import FLAGS
 from core.corpora.library import Library
@@ -315,6 +315,21 @@ class MapView:
     def further_values(self, points: IntArray, name: str) -> list[str | None]:
         """Return the values of a further column of the imported files at `points`, in order."""
         return cast(list[str | None], self._at(points, lambda corpus: values(corpus, name)))
+
+    def coded(self, name: str, missing: str) -> tuple[Sequence[str], IntArray]:
+        """Return the different values of a column, and per point the index of its value, int32, shape (n,).
+
+        name: doc, group, file or a further column. missing: stands for a missing value. Values are in order of their
+        first points.
+        """
+        sides = ((self.task, self.rows[: self.n_task]), (self.domain, self.rows[self.n_task :]))
+        taken = [kept_values(corpus, name).take(pa.array(rows)) for corpus, rows in sides]
+        column = pa.chunked_array([chunk for part in taken for chunk in part.chunks], pa.string())
+        encoded = column.fill_null(missing).dictionary_encode().combine_chunks()
+        held = [value or missing for value in encoded.dictionary.to_pylist()]  # an empty value is missing, too
+        numbers = {value: number for number, value in enumerate(dict.fromkeys(held))}
+        codes = np.array([numbers[value] for value in held], dtype=np.int32)
+        return tuple(numbers), codes[encoded.indices.to_numpy()]
 
     def _at(self, points: IntArray, column: Callable[[Corpus], pa.ChunkedArray]) -> list[object]:
         points = np.asarray(points, dtype=np.int64)

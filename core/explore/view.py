@@ -13,7 +13,7 @@ from typing import Literal, TypedDict, cast
 
 import numpy as np
 
-from core.corpora.columns import distinct_values, kept_names, stored, value_names
+from core.corpora.columns import distinct_values, kept_names, stored, unique, value_names
 from core.corpora.corpus import BLOCK
 from core.corpora.writers import KEPT, Format, Row, further_names, write_selection
 from core.encoders import vectors as vectors_of
@@ -147,6 +147,8 @@ def _is_number(text: str) -> bool:
 
 MOST_VALUES = 2_000  # different values of a column that can be filtered by; a page sends all of them to the browser
 MOST_GROUPS = 20_000  # different values of a column that can be grouped by
+UNKNOWN = "unknown"  # shown for a missing value
+_KEPT = {"source": "doc"}  # names of a corpus's columns, by their names here
 TOPIC = ""  # stands for the topics among names of columns; no column has an empty name
 Values = tuple[Sequence[str], IntArray]  # different values, and per point the index of its value, shape (n,)
 
@@ -159,14 +161,19 @@ def filter_values(map_run: str) -> dict[str, dict[str, int]]:
     one value or with more than MOST_VALUES is left out.
     """
     values = {name: _values(map_run, name) for name in group_columns(map_run)[1:]}
-    return {name: _counted(*each) for name, each in values.items() if len(each[0]) <= MOST_VALUES}
+    return {name: _counted(*each) for name, each in values.items() if 1 < len(each[0]) <= MOST_VALUES}
 
 
 @kept_per_home(4)
 def group_columns(map_run: str) -> list[str]:
     """Return the columns that `groups` accepts: TOPIC, then those to filter by, with up to MOST_GROUPS values."""
+    corpora = (get(map_run).task, get(map_run).domain)
     names = [*(name for name in ("source", "file", "group") if kept_columns(map_run)[name]), *further_columns(map_run)]
-    return [TOPIC, *(name for name in dict.fromkeys(names) if 1 < len(_values(map_run, name)[0]) <= MOST_GROUPS)]
+    found = {
+        name: {value or UNKNOWN for corpus in corpora for value in unique(corpus, _KEPT.get(name, name))}
+        for name in names
+    }
+    return [TOPIC, *(name for name, values in found.items() if 1 < len(values) <= MOST_GROUPS)]
 
 
 def _counted(names: Sequence[str], codes: IntArray) -> dict[str, int]:
@@ -190,14 +197,7 @@ def _values(map_run: str, column: str) -> Values:
 
 @kept_per_home(8)
 def _coded(run_id: str, column: str) -> Values:
-    """Read a column of all points, in order of the first point with each value."""
-    everything = np.arange(len(_get(run_id)))
-    if column in ("source", "file", "group"):
-        held = colour_names(run_id, everything, cast(Literal["source", "file", "group"], column))
-    else:
-        held = column_names(run_id, everything, column)
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(held))}
-    return tuple(numbers), np.array([numbers[name] for name in held], dtype=np.int32)
+    return _get(run_id).coded(_KEPT.get(column, column), UNKNOWN)
 
 
 class GroupRow(TypedDict):
@@ -247,8 +247,8 @@ def column_numbers(map_run: str, points: IntArray, column: str) -> FloatArray:
 
 
 def column_names(map_run: str, points: IntArray, column: str) -> list[str]:
-    """Return the values of a further column at `points`; "unknown" if missing."""
-    return [value or "unknown" for value in get(map_run).further_values(points, column)]
+    """Return the values of a further column at `points`; UNKNOWN if missing."""
+    return [value or UNKNOWN for value in get(map_run).further_values(points, column)]
 
 
 def colour_numbers(map_run: str, points: IntArray, by: Literal["score", "length", "page"]) -> FloatArray:
@@ -270,8 +270,7 @@ def colour_names(
         return [CLASSES[kind] for kind in classes(map_run)[points].tolist()]
     if by == "cluster":
         return [mapped.clusters[kind].name for kind in mapped.cluster[points].tolist()]
-    column = "doc" if by == "source" else by
-    return [str(name) if name else "unknown" for name in mapped.stored_at(points, column)]
+    return [str(name) if name else UNKNOWN for name in mapped.stored_at(points, _KEPT.get(by, by))]
 
 
 def hover(map_run: str, points: IntArray, width: int = 120) -> list[HoverRow]:

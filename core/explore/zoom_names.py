@@ -31,9 +31,11 @@ def zoom_names(x: FloatArray, y: FloatArray, words: Sequence[frozenset[str]]) ->
     """Return the names per level of `WIDTHS`, those of the largest groups first.
 
     x, y: positions, shape (n,). words: the different words of each sentence. A name has the words that distinguish its
-    group from all other groups of the level (`topic_words`).
+    group from all other groups of the level (`topic_words`). Words of only one sentence name nothing.
     """
-    return [_level(x, y, words, width * CELLS) for width in WIDTHS] if len(x) else [[] for _ in WIDTHS]
+    totals = Counter(word for held in words for word in held)
+    shared = [frozenset(word for word in held if totals[word] > 1) for held in words]
+    return [_level(x, y, shared, width * CELLS) for width in WIDTHS] if len(x) else [[] for _ in WIDTHS]
 
 
 def _level(x: FloatArray, y: FloatArray, words: Sequence[frozenset[str]], smoothing: float) -> list[ZoomName]:

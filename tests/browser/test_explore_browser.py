@@ -347,7 +347,7 @@ BESIDE = """([name, x, y]) => {
 }"""  # pixels from a place on the map to the middle and the lower end of a name
 COVERED = """() => {
     const boxes = selector => [...document.querySelectorAll(`.st-key-explore-map ${selector}`)]
-        .filter(element => getComputedStyle(element).visibility === "visible")
+        .filter(element => element.checkVisibility({ visibilityProperty: true }))
         .map(element => element.getBoundingClientRect());
     const names = boxes(".w-names span"), all = [...names, ...boxes(".annotation-text-g")];
     const over = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;

@@ -1,8 +1,12 @@
 """The figure of the map: points, colours, contours, labels, tooltips, and its size."""
 
+import io
+from base64 import b64decode
+
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from PIL import Image
 
 from core import charts
 from core.explore import plot
@@ -184,3 +188,33 @@ def test_class_with_few_points_has_no_contour() -> None:
     assert [trace.name for trace in fig.data] == ["selected"]
     density_lines(fig, np.ones(50), np.ones(50), np.zeros(50, dtype=np.uint8))  # points in one place
     assert np.isfinite(fig.data[-1].z).all()
+
+
+def test_backdrop_shows_each_class_in_its_colour_where_its_points_are() -> None:
+    # The left cloud has two classes, two to one; the right one is in the third class, below and sparser.
+    rng = np.random.default_rng(2)
+    left, right = rng.normal((0, 50), 1, size=(3_000, 2)), rng.normal((100, 0), 1, size=(60, 2))
+    xy, kinds = np.concatenate([left, right]), np.repeat([0, 1, 2], [2_000, 1_000, 60])
+    fig = go.Figure()
+    plot.backdrop(fig, xy[:, 0], xy[:, 1], kinds, ["#ff0000", "#00ff00", "#0000ff"])
+    [image] = fig.layout.images
+    head, _, body = image.source.partition(",")
+    assert head == "data:image/png;base64"
+    picture = np.asarray(Image.open(io.BytesIO(b64decode(body))))
+    rows, columns, _ = picture.shape
+    assert (columns, rows) == plot.BACKDROP_CELLS
+
+    def at(x: float, y: float) -> list[int]:
+        """Return the pixel at a place: positions are those of the image on the axes, whose y points upwards."""
+        found: list[int] = picture[
+            int((image.y - y) / image.sizey * rows), int((x - image.x) / image.sizex * columns)
+        ].tolist()
+        return found
+
+    red, green, blue, dense = at(0, 50)
+    assert (red, green, blue) == (pytest.approx(170, abs=25), pytest.approx(85, abs=25), 0)
+    assert dense == round(255 * plot.DARKEST)
+    assert at(100, 0)[:3] == [0, 0, 255]
+    assert 40 < at(100, 0)[3] < dense
+    assert at(100, 50)[3] == at(0, 0)[3] == at(50, 25)[3] == 0
+    assert len(image.source) < 60_000

@@ -75,7 +75,7 @@ def for_atlas(map_run: str) -> None:
         command_lines(atlas.command(Path(folder)))
 
 
-MOST_DRAWN = 50_000  # a lasso returns every drawn point, 130 bytes each
+MOST_DRAWN = 200_000  # more need seconds per step of a zoom, even with a graphics card
 Colouring = Literal["class", "score", "cluster", "entities", "length", "source", "file", "group", "page", "column"]
 COLOURINGS: Mapping[Colouring, str] = {
     "class": "class",
@@ -206,7 +206,8 @@ def _to_draw(most: int, key: str) -> int:
             min(20_000, most),
             5_000,
             key=key,
-            help=f"At most {MOST_DRAWN:,} are drawn; a lasso also picks the sentences that are not drawn.",
+            help=f"At most {MOST_DRAWN:,} are drawn. More than 20,000 need a graphics card to move smoothly. The "
+            "others are a shade behind them; a lasso also picks these.",
         )
     )
 

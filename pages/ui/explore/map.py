@@ -195,8 +195,16 @@ def _figure(data: tuple[Any, ...], view: plot.View, _kinds: IntArray) -> tuple[A
         fig = plot.by_class(drawn, np.bincount(_kinds, minlength=3).tolist(), view)
     else:
         fig = _coloured(by, column, map_run, drawn, view)
+    behind = np.full(len(mapped), True)
     if shown:
-        plot.fade_others(fig, regions.region_points(map_run, json.loads(shown), _kinds))
+        inside = regions.region_points(map_run, json.loads(shown), _kinds)
+        plot.fade_others(fig, inside)
+        behind = np.isin(np.arange(len(mapped)), inside)
+    behind[points] = False
+    if behind.any():
+        colours = [look.colour if by == "class" else charts.COLOURS["filtered"] for look in plot.CLASS_LOOKS]
+        shades = [charts.shade(colour, dark=dark) for colour in colours]
+        plot.backdrop(fig, mapped.xy[0][behind], mapped.xy[1][behind], _kinds[behind], shades)
     if query:
         plot.mark(fig, drawn, maps.search(map_run, query, mode).points, "found")
     if "density" in layers:
@@ -275,11 +283,12 @@ def _caption(map_run: str, drawn: int, asked: int) -> None:
     mapped = maps.get(map_run)
     parts = [f"{drawn:,} shown of {len(mapped):,}"]
     if drawn < len(mapped):
-        parts[0] += f", stratified by class, seed {mapped.seed}; a lasso takes all, drawn or not"
+        parts[0] += f", stratified by class, seed {mapped.seed}; the others are the shade behind them"
+        parts.append("a lasso takes all, drawn or not")
     if len(mapped) < mapped.of:
         parts.append(f"the map holds {len(mapped):,} of {count(mapped.of, 'sentence')}")
     if asked > MOST_DRAWN:
-        parts.append(f"you asked for {asked:,}, but lassos are slow in a browser above {MOST_DRAWN:,}")
+        parts.append(f"you asked for {asked:,}, but browsers are slow above {MOST_DRAWN:,}")
     if drawn > MOST_HOVERED:
         parts.append("filtered ones have no tooltip at this size")
     parts.append(f"selected: {budget_words(selections.kept_budget(mapped.selection))}")
