@@ -167,7 +167,7 @@ def _commands(choice_id: str, map_run: str) -> None:
     region = state.filtered(state.picked(map_run))
     if token := regions.region_token(region):
         st.caption("Writes the picked sentences as text. For other formats, end the file name in .jsonl or .parquet.")
-        name = f"{regions.region_file(choice_id, region)}.txt"
+        name = f"{regions.region_file(choice_id, map_run, region)}.txt"
         command_lines(regions.region_command(choice_id, token, name))
 
 

@@ -9,6 +9,7 @@ stays out of a browser's history.
 
 import hashlib
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from math import inf
@@ -216,9 +217,13 @@ def write_region(
     return export(map_run, region_points(map_run, region_of(map_run, token), kinds), path, format)
 
 
-def region_file(selection: str, region: Region | None) -> str:
-    """Return a file name for a region, without suffix: selection, budget and token."""
-    now, picked = at(selection), region_token(region) or "search"
+def region_file(selection: str, map_run: str, region: Region | None) -> str:
+    """Return a file name for a region, without suffix: selection, budget, and the region's name or token."""
+    now, named = at(selection), named_regions(map_run)
+    words = {
+        token: re.sub(r"\W+", "-", named.get(token, "")).strip("-") or token for token in map(_token, parts(region))
+    }
+    picked = ",".join(words.values()) if all(words) else "search"
     return f"picked-{now.mark}-{now.budget.replace('%', 'pct')}-{picked}".replace(":", "-")
 
 

@@ -223,6 +223,8 @@ def test_lasso_counts_its_points_stays_until_cleared_and_can_be_named(
     app.text_input(key=f"explore.named.{token}").set_value("<b>boiler</b> plate")
     press(app, "explore.name")
     assert "<b>boiler" not in texts(app)
+    assert regions.region_file(made["select"], map_run, region).endswith("-40-b-boiler-b-plate")
+    assert regions.region_file(made["select"], map_run, {"kind": "topic", "value": 1}).endswith("-40-topic-1")
     regions.keep_region(map_run, region)
     app = opened(PAGE, PANEL)
     assert list(counted(app).values()) == expected
@@ -290,6 +292,9 @@ def test_class_score_column_and_search_filter_map_and_table_together(made: Made)
     app = opened(PAGE, PANEL)
     ulm = next(box for box in app.multiselect if box.label.lower() == "court")
     assert "Ulm (111)" in ulm.options
+    numbers = next(box for box in app.multiselect if box.label.lower() == "score").options
+    assert numbers[:3] == ["0 (1)", "1 (1)", "2 (1)"]  # in order of the numbers, not of the letters
+    assert [numbers[10], numbers[-1]] == ["10 (1)", "unknown (40)"]
     ulm.set_value(["Ulm"]).run()
     group(app).set_value(("class", "filtered")).run()
     values = maps.colour_numbers(map_run, np.arange(len(mapped)), "score")

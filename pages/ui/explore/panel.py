@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from html import escape
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -215,15 +216,20 @@ def _column(map_run: str, name: str, values: Mapping[str, int], now: Mapping[str
         else:
             state.drop(map_run, "column")
 
+    numbers = maps.further_columns(map_run).get(name)
     st.multiselect(
         plain(state.column_name(name)).capitalize(),
-        list(values),
+        sorted(values, key=_number) if numbers else list(values),
         [value for value in now.get(name, ()) if value in values],
         lambda value: f"{value} ({values[value]:,})",
         key=key,
         on_change=chosen,
         placeholder=f"any of {len(values):,}",
     )
+
+
+def _number(value: str) -> float:
+    return inf if value == maps.UNKNOWN else float(value)
 
 
 def _groups(map_run: str) -> None:
@@ -309,7 +315,7 @@ def _add_flagged(choice_id: str, rows: IntArray) -> None:
 
 
 def _take_away(choice_id: str, map_run: str, points: IntArray) -> None:
-    stem = regions.region_file(choice_id, state.filtered(state.picked(map_run)))
+    stem = regions.region_file(choice_id, map_run, state.filtered(state.picked(map_run)))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Download it" if len(points) == 1 else f"Download these {len(points):,}", width="content")
         # About 300 bytes per sentence.
