@@ -164,6 +164,13 @@ def filter_values(map_run: str) -> dict[str, dict[str, int]]:
     return {name: _counted(*each) for name, each in values.items() if 1 < len(each[0]) <= MOST_VALUES}
 
 
+def numbers(map_run: str, column: str) -> list[str]:
+    """Return the values of a column of `filter_values` in ascending order if all are numbers, else []."""
+    if not further_columns(map_run).get(column):
+        return []
+    return sorted(filter_values(map_run).get(column, {}).keys() - {UNKNOWN}, key=float)
+
+
 @kept_per_home(4)
 def group_columns(map_run: str) -> list[str]:
     """Return the columns that `groups` accepts: TOPIC, then those to filter by, with up to MOST_GROUPS values."""

@@ -292,9 +292,6 @@ def test_class_score_column_and_search_filter_map_and_table_together(made: Made)
     app = opened(PAGE, PANEL)
     ulm = next(box for box in app.multiselect if box.label.lower() == "court")
     assert "Ulm (111)" in ulm.options
-    numbers = next(box for box in app.multiselect if box.label.lower() == "score").options
-    assert numbers[:3] == ["0 (1)", "1 (1)", "2 (1)"]  # in order of the numbers, not of the letters
-    assert [numbers[10], numbers[-1]] == ["10 (1)", "unknown (40)"]
     ulm.set_value(["Ulm"]).run()
     group(app).set_value(("class", "filtered")).run()
     values = maps.colour_numbers(map_run, np.arange(len(mapped)), "score")
@@ -362,6 +359,27 @@ def test_sentences_are_grouped_by_topic_and_column_with_shares(made: Made) -> No
     assert dict(zip(table["name"], table["domain"], strict=True)) == {"Ulm": 111, "<b>Hamburg</b>": 110, "unknown": 0}
     assert table["selected"].sum() == 40
     assert table["share"].tolist()[:2] == pytest.approx((table["selected"] / table["domain"]).tolist()[:2])
+
+
+def test_range_of_a_column_of_numbers_is_picked_with_a_slider(made: Made) -> None:
+    map_run, kinds = made["map"], maps.classes(made["map"])
+    assert maps.numbers(map_run, "score") == [str(i) for i in range(221)]  # by size, not by letters
+    assert maps.numbers(map_run, "court") == []
+    app = opened(PAGE, PANEL)
+    app.multiselect[-1].set_value(["Ulm"]).run()
+
+    def slider() -> Any:
+        return next(each for each in app.slider if (each.key or "").startswith("explore.between.score"))
+
+    assert slider().value == (0, 220)
+    slider().set_value((10, 20)).run()
+    assert slider().value == (10, 20)
+    assert "court: Ulm; score: 10 to 20" in texts(app)
+    points = regions.region_points(map_run, regions.kept_region(map_run), kinds)
+    assert maps.column_names(map_run, points, "score") == ["10", "12", "14", "16", "18", "20"]
+    slider().set_value((0, 220)).run()
+    assert "score:" not in texts(app)
+    assert regions.kept_region(map_run) == {"kind": "column", "value": {"court": ["Ulm"]}}
 
 
 def test_legend_names_what_a_click_picks(made: Made) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from html import escape
-from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -205,31 +204,60 @@ def _filters(map_run: str, points: IntArray, region: regions.Region | None) -> N
             _column(map_run, name, values, now["value"] if now else {})
 
 
+RANGED = 12  # fewest different numbers of a column that get a slider
+
+
 def _column(map_run: str, name: str, values: Mapping[str, int], now: Mapping[str, Sequence[str]]) -> None:
     """Let the user pick values of a column. values: {value: number of points}. now: all values picked at present."""
+    numbers = maps.numbers(map_run, name)
+    if len({float(value) for value in numbers}) >= RANGED:
+        _range(map_run, name, numbers, now)
+        return
     key = f"explore.column.{name}.{state.nth()}"
-
-    def chosen() -> None:
-        wanted = {**now, name: list(st.session_state[key])}
-        if kept := {each: value for each, value in wanted.items() if value}:
-            state.pick(map_run, "column", kept)
-        else:
-            state.drop(map_run, "column")
-
-    numbers = maps.further_columns(map_run).get(name)
     st.multiselect(
         plain(state.column_name(name)).capitalize(),
-        sorted(values, key=_number) if numbers else list(values),
+        [*numbers, *(value for value in values if value not in numbers)],
         [value for value in now.get(name, ()) if value in values],
         lambda value: f"{value} ({values[value]:,})",
         key=key,
-        on_change=chosen,
+        on_change=lambda: _take(map_run, name, list(st.session_state[key]), now),
         placeholder=f"any of {len(values):,}",
     )
 
 
-def _number(value: str) -> float:
-    return inf if value == maps.UNKNOWN else float(value)
+def _range(map_run: str, name: str, numbers: Sequence[str], now: Mapping[str, Sequence[str]]) -> None:
+    """Let the user pick a range of a column of numbers. numbers: its values, ascending."""
+    sizes: list[float] = [float(value) for value in numbers]
+    whole = all(size.is_integer() and abs(size) < 2**53 for size in sizes)  # a slider takes no larger integers
+    number = int if whole else float
+    held = now.get(name, ())
+    inside = [size for size, value in zip(sizes, numbers, strict=True) if value in held] or sizes
+    key = f"explore.between.{name}.{state.nth()}"
+
+    def chosen() -> None:
+        first, last = st.session_state[key]
+        picked = [value for size, value in zip(sizes, numbers, strict=True) if first <= size <= last]
+        _take(map_run, name, picked if len(picked) < len(numbers) else [], now)
+
+    st.slider(
+        plain(state.column_name(name)).capitalize(),
+        number(sizes[0]),
+        number(sizes[-1]),
+        (number(inside[0]), number(inside[-1])),
+        1 if whole else (sizes[-1] - sizes[0]) / 200,
+        "%d" if whole else "%.4g",
+        key,
+        on_change=chosen,
+    )
+
+
+def _take(map_run: str, name: str, values: Sequence[str], now: Mapping[str, Sequence[str]]) -> None:
+    """Pick values of a column together with those of other columns; none of a column's values means all of them."""
+    wanted = {**now, name: list(values)}
+    if kept := {each: value for each, value in wanted.items() if value}:
+        state.pick(map_run, "column", kept)
+    else:
+        state.drop(map_run, "column")
 
 
 def _groups(map_run: str) -> None:
@@ -413,7 +441,7 @@ def _pick_group(map_run: str, column: str, value: int | str) -> None:
         state.pick(map_run, "topic", value)
         return
     now = state.part(state.picked(map_run), "column")
-    state.pick(map_run, "column", {**(now["value"] if now else {}), column: [value]})
+    _take(map_run, column, [str(value)], now["value"] if now else {})
 
 
 def _listed(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:

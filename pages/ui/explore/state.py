@@ -212,9 +212,19 @@ def _part_words(map_run: str, region: regions.Region) -> str:
             return "One sentence"
         case "column":
             pairs = value.items()
-            return "; ".join(f"{plain(column_name(name))}: {plain(', '.join(each))}" for name, each in pairs)
+            return "; ".join(
+                f"{plain(column_name(name))}: {plain(_values_words(map_run, name, each))}" for name, each in pairs
+            )
         case kind:
             return _drawn_words(map_run, region, kind)
+
+
+def _values_words(map_run: str, name: str, values: Sequence[str]) -> str:
+    """Return picked values of a column in words: a range of numbers by its ends."""
+    numbers = maps.numbers(map_run, name) if len(values) > 2 else []
+    if values[0] in numbers and list(values) == numbers[numbers.index(values[0]) :][: len(values)]:
+        return f"{values[0]} to {values[-1]}"
+    return ", ".join(values)
 
 
 def column_name(name: str) -> str:
