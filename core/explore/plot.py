@@ -339,8 +339,8 @@ def _grid(axis: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 BACKDROP_CELLS = (512, 384)  # across and up
 BACKDROP_SMOOTHING = 1.2  # standard deviation, in cells
-DARKEST = 0.6  # opacity of the densest cells
-CURVE = 0.4  # exponent of the opacity; below 1, so that single points stay visible beside dense groups
+FAINTEST, DARKEST = 0.15, 0.6  # opacity where one point is, and in the densest cells
+CURVE = 0.4  # exponent of the opacity between these; below 1, so that small groups stay visible beside dense ones
 
 
 def backdrop(fig: go.Figure, x: FloatArray, y: FloatArray, kinds: IntArray, colours: Sequence[str]) -> None:
@@ -362,7 +362,9 @@ def backdrop(fig: go.Figure, x: FloatArray, y: FloatArray, kinds: IntArray, colo
     mixed = (
         density @ np.array([[*bytes.fromhex(colour[1:])] for colour in colours]) / np.maximum(whole, 1e-12)[..., None]
     )
-    opacity = DARKEST * np.minimum(whole / np.percentile(whole[whole > 1e-6], 99), 1) ** CURVE
+    single = 1 / (2 * np.pi * BACKDROP_SMOOTHING**2)  # smoothed density in the cell of a point
+    share = np.minimum(whole / np.percentile(whole[whole > 1e-6], 99), 1)
+    opacity = FAINTEST * np.minimum(whole / single, 1) + (DARKEST - FAINTEST) * share**CURVE
     pixels = np.concatenate([mixed, 255 * opacity[..., None]], axis=2).round().astype(np.uint8)
     picture = b64encode(png(pixels.transpose(1, 0, 2)[::-1])).decode()  # the first row of a picture is the highest
     fig.add_layout_image(
