@@ -308,6 +308,8 @@ def test_a_tick_in_the_table_of_groups_picks_the_group(
 
 
 def test_a_redrawn_map_keeps_its_zoom_and_lasso(shared: Server, page: Page, built: tuple[Path, str, Points]) -> None:
+    sent: list[bytes] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(bytes(frame))))
     page.goto(f"{shared.url}/Explore?run={built[1]}")
     field = page.locator(f"{MAP} .nsewdrag.drag").first
     expect(field).to_be_visible()
@@ -323,6 +325,11 @@ def test_a_redrawn_map_keeps_its_zoom_and_lasso(shared: Server, page: Page, buil
     page.wait_for_function(f"before => ({RANGES})[0] !== before", arg=whole[0])
     near = page.evaluate(RANGES)
     lasso(page, size=0.2)
+    outlines = [frame for frame in sent if b'"lasso":[{' in frame]
+    assert outlines
+    assert not any(
+        b"customdata" in frame for frame in outlines
+    )  # of a lasso, the browser sends the outline and not the points inside
     by = page.get_by_role("combobox", name="Colour by")
     by.focus()
     by.press_sequentially("score")
