@@ -58,10 +58,12 @@ def _samples() -> None:
     with st.container(border=True):
         st.markdown("**Try it on a sample.** Small invented corpora, ready to score in one click.")
         sample_buttons("home", SELECTION)
-        st.caption("Or open the legal sample with finished results, in a separate project.")
-        if pressed("Open the finished sample", "home.finished", icon=":material/done_all:"):
-            with st.spinner("Opening the finished sample"):
-                open_project(projects.open_finished_sample())
+        st.caption("Or open a sample with finished results, in a separate project.")
+        with st.container(horizontal=True):
+            for name in projects.FINISHED:
+                if pressed(f"Open the finished {name} sample", f"home.finished.{name}", icon=":material/done_all:"):
+                    with st.spinner("Opening the finished sample"):
+                        open_project(projects.open_finished_sample(name))
     if not (corpora.listed() or runs.own()):
         picture("home")
 

@@ -417,8 +417,8 @@ def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[MapRow, MapR
     except RunError as error:
         raise RunError(
             f"sentence vectors of {short(mapped.domain.name)}: are not in this project, because exported projects and "
-            "the finished sample leave them out. To compute them, switch on Expert and make a map with another seed on "
-            "the tab Map."
+            "the finished samples leave them out. To compute them, switch on Expert and make a map with another seed "
+            "on the tab Map."
         ) from error
     which, cosines = nearest_rows(vectors, mapped.rows[sample], mapped.rows[filtered])
     scores = scored(mapped.selection)

@@ -24,9 +24,11 @@ from core.projects.home import library, store, store_of
 from core.projects.pack import Packed
 from core.runs.lock import locked
 from core.runs.run import holders
+from core.samples.sets import SETS, Name
 from core.selection import choice
 
-FINISHED_SAMPLE = Path(__file__).resolve().parents[2] / "assets" / "samples" / "legal-finished.zip"
+_SAMPLES = Path(__file__).resolve().parents[2] / "assets" / "samples"
+FINISHED = {name: _SAMPLES / f"{name}-finished.zip" for name in SETS}  # sample sets with finished runs and a tagger
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -162,17 +164,18 @@ def bring_in(file: IO[bytes], label: str, name: str = "") -> Project:
         return project
 
 
-def open_finished_sample() -> Project:
-    """Return the sample project that ships with finished runs and a tagger. Import it unless it exists already.
+def open_finished_sample(sample: Name = "legal") -> Project:
+    """Return the project of a sample set with finished runs and a tagger. Import it unless it exists already.
 
     Errors: ProjectError, ResourceError, RunBusy; ModelError if the bundled encoder is not installed.
     """
-    with FINISHED_SAMPLE.open("rb") as file:
-        name = unpack.name_in(file, FINISHED_SAMPLE.name)
+    packed = FINISHED[sample]
+    with packed.open("rb") as file:
+        name = unpack.name_in(file, packed.name)
         # Check `sample` too, because an imported project may have the same name and a forged tagger.
         here = next((project for project in listed() if project.sample and project.name == name), None)
         _keep_own()
-        project = here or _as_sample(bring_in(file, FINISHED_SAMPLE.name))
+        project = here or _as_sample(bring_in(file, packed.name))
     small_tagger.restore(project.folder)
     return project
 

@@ -17,7 +17,7 @@ BY_WALK = {
     "words": "frame.words",
     "project": """
         project.menu project.new project.rename project.archive project.unarchive project.export
-        project.import home.finished
+        project.import home.finished.*
     """,
     "road": "home.find home.find.start home.find.away home.label",
     "runs_table": "runs.keep runs.pin runs.archive runs.removal runs.remove runs.remove.all",

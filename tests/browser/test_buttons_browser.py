@@ -637,7 +637,7 @@ def project(one: Walk) -> None:
         expect(rows.get_by_text("tenants")).to_be_visible()
         page.goto(f"{server.url}/?project=my-first-project")
         settled(page)
-        apart.press("home.finished")
+        apart.press("home.finished.legal")
         expect(page).to_have_url(re.compile(r"/\?project=legal-sample-finished$"))
         settled(page)
         expect(apart.button("home.report.pdf")).to_be_enabled()

@@ -76,7 +76,7 @@ def test_difference_to_another_encoder_is_refused(run: Path, monkeypatch: pytest
 
 
 def test_tagger_of_an_import_with_the_samples_name_is_not_restored(home: Path) -> None:
-    with projects.FINISHED_SAMPLE.open("rb") as file:
+    with projects.FINISHED["legal"].open("rb") as file:
         given = projects.bring_in(file, "given.zip")
     with pytest.raises(ProjectError):
         projects.open_finished_sample()

@@ -1,4 +1,4 @@
-"""The finished sample that is delivered with Winnow: small, complete, and opened with one click."""
+"""The finished samples that are delivered with Winnow: small, complete, and opened with one click."""
 
 from pathlib import Path
 
@@ -16,8 +16,9 @@ from core.importing import view as corpora
 from core.paths import within
 from core.projects import home_steps, preferences, removals, runs, unpack
 from core.projects import view as projects
-from core.projects.view import FINISHED_SAMPLE
+from core.projects.view import FINISHED
 from core.runs.result import read
+from core.samples.sets import Name
 from core.shown import duration, in_points
 from core.stats.power import detected
 from core.tagging import view as taggers
@@ -26,13 +27,14 @@ from tests.conftest import Seal, sealer
 from tests.pages.drawing import opened, texts
 from tests.pages.test_results import tab
 
-MOST = 8_000_000  # bytes; `.ci/finished` makes nothing larger
+MOST = {"legal": 8_000_000, "medical": 5_500_000}  # bytes; `.ci/finished` makes nothing larger
 
 
-def test_the_finished_sample_is_small_and_opens_once_with_all_steps_done(home: Path) -> None:
-    assert FINISHED_SAMPLE.stat().st_size <= MOST
-    project = projects.open_finished_sample()
-    assert projects.open_finished_sample() == project
+@pytest.mark.parametrize("sample", FINISHED)
+def test_a_finished_sample_is_small_and_opens_once_with_all_steps_done(home: Path, sample: Name) -> None:
+    assert FINISHED[sample].stat().st_size <= MOST[sample]
+    project = projects.open_finished_sample(sample)
+    assert projects.open_finished_sample(sample) == project
     assert [each.name for each in projects.listed()] == ["My first project", project.name]
     assert projects.usual().name == "My first project"
     with within(project.slug):
@@ -40,7 +42,9 @@ def test_the_finished_sample_is_small_and_opens_once_with_all_steps_done(home: P
         assert all(stop.ready for stop in stops), stops
         mapped = str(maps.of(choice.run))
         assert read(runs.get(mapped), MapResult).points > 1000
-        with pytest.raises(RunError, match=r"^sentence vectors of legal-domain: "):  # exported projects leave them out
+        with pytest.raises(
+            RunError, match=rf"^sentence vectors of {sample}-domain: "
+        ):  # exported projects leave them out
             maps.pairs(mapped, maps.classes(mapped))
         assert worth.run == report.run
         assert deliver.report(report.run, "pdf").startswith(b"%PDF")
@@ -116,35 +120,49 @@ def test_an_address_without_a_project_opens_an_own_project_before_a_sample(home:
 
 
 def test_home_shows_the_error_of_a_damaged_sample(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (half := tmp_path / "half.zip").write_bytes(FINISHED_SAMPLE.read_bytes()[:1000])
-    monkeypatch.setattr(projects, "FINISHED_SAMPLE", half)
+    (half := tmp_path / "half.zip").write_bytes(FINISHED["legal"].read_bytes()[:1000])
+    monkeypatch.setitem(projects.FINISHED, "legal", half)
     with pytest.raises(ProjectError), half.open("rb") as file:
         unpack.name_in(file, half.name)
     app = opened("home.py")
-    next(button for button in app.button if button.label == "Open the finished sample").click().run()
+    next(button for button in app.button if button.label == "Open the finished legal sample").click().run()
     assert not app.exception
     assert "is damaged or not a zip file" in app.error[0].value
     assert len(projects.listed()) == 1
 
 
-def test_the_finished_sample_has_one_tagger_that_is_an_ordinary_run(home: Path) -> None:
-    with within(projects.open_finished_sample().slug):
+@pytest.mark.parametrize("sample", FINISHED)
+def test_a_finished_sample_has_one_tagger_that_is_an_ordinary_run(home: Path, sample: Name) -> None:
+    with within(projects.open_finished_sample(sample).slug):
         [(run, name)] = taggers.here().items()
-        assert name == "minilm on legal-train"
+        assert name == f"minilm on {sample}-train"
         assert run in {each.id for each in runs.own("finetune")}
         refuse_changed(Path(taggers.model(run)))
         removals.remove_run(run)
         assert not taggers.here()
-        assert projects.open_finished_sample().slug == projects.current().slug
+        assert projects.open_finished_sample(sample).slug == projects.current().slug
         assert not taggers.here()
 
 
+TYPED = {
+    "legal": (
+        "The Borrower shall repay the loan to Meridian Bank on 3 March 2025 .",
+        {("Meridian Bank", "PARTY"), ("3 March 2025", "DATE")},
+    ),
+    "medical": (
+        "Started on bisoprolol 2.5 mg for hypertension after a normal ECG .",
+        {("bisoprolol", "DRUG"), ("2.5 mg", "DOSE"), ("hypertension", "PROBLEM"), ("ECG", "TEST")},
+    ),
+}
+
+
 @pytest.mark.full
-def test_the_finished_samples_tagger_finds_the_entities_of_a_typed_clause(home: Path) -> None:
-    with within(projects.open_finished_sample().slug):
+@pytest.mark.parametrize("sample", FINISHED)
+def test_a_finished_samples_tagger_finds_the_entities_of_a_typed_sentence(home: Path, sample: Name) -> None:
+    text, entities = TYPED[sample]
+    with within(projects.open_finished_sample(sample).slug):
         [run] = taggers.here()
-        clause = sealer(paths.home())(["The Borrower shall repay the loan to Meridian Bank on 3 March 2025 ."])
-        predicted = runs.execute("predict", {"model": run, "corpus": clause.fingerprint})
+        typed = sealer(paths.home())([text])
+        predicted = runs.execute("predict", {"model": run, "corpus": typed.fingerprint})
         [sentence] = taggers.found_sentences(predicted.id)
-        found = {(entity.text, entity.type) for entity in sentence.entities}
-        assert found == {("Meridian Bank", "PARTY"), ("3 March 2025", "DATE")}
+        assert {(entity.text, entity.type) for entity in sentence.entities} == entities

@@ -262,7 +262,7 @@ def finished(server: Server, playwright: Playwright) -> None:
     first_paint(page, server.url, WHOLE)
 
     def pressed() -> None:
-        page.get_by_role("button", name="Open the finished sample").click()
+        page.get_by_role("button", name="Open the finished legal sample").click()
         page.wait_for_url("**project=*")
         expect(page.get_by_role("button", name="Report (.pdf)")).to_be_visible()
 
