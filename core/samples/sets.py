@@ -128,26 +128,29 @@ def build(name: Name, folder: Path, seed: int = 0) -> None:
     rng = Random(f"{name} {seed}")
     grammar, guard, plan = grammar_of(name, rng), Guard(), SETS[name]
     # Draw held-out sentences first, because the guard keeps all later sentences different from them.
-    test = _draw(grammar, guard, plan.task, N_TEST, held_out=True)
-    dev = _draw(grammar, guard, plan.task, N_DEV, held_out=True)
-    train = _draw(grammar, guard, plan.task, N_TRAIN)
-    task = [*train, *dev, *_draw(grammar, guard, plan.task, N_MORE)]
-    inside = _draw(grammar, guard, plan.inside, N_IN)
-    outside = _draw(grammar, guard, plan.outside, N_OFF)
+    test = draw(grammar, guard, plan.task, N_TEST, held_out=True)
+    dev = draw(grammar, guard, plan.task, N_DEV, held_out=True)
+    train = draw(grammar, guard, plan.task, N_TRAIN)
+    task = [*train, *dev, *draw(grammar, guard, plan.task, N_MORE)]
+    inside = draw(grammar, guard, plan.inside, N_IN)
+    outside = draw(grammar, guard, plan.outside, N_OFF)
     rows = _plant(inside, outside, {"test": test, "dev": dev}, rng)
 
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / TASK_FILE, "".join(f"{task[i].text}\n" for i in shuffled(range(len(task)), rng)))
     for split, lines in (("train", train), ("dev", dev), ("test", test)):
-        _write(folder / f"{split}.conll", "".join(_conll(line) for line in lines))
+        _write(folder / f"{split}.conll", "".join(conll(line) for line in lines))
     _write(folder / "domain.txt.gz", "".join(f"{row['text']}\n" for row in rows))
     truth = ({key: value for key, value in row.items() if key != "text"} for row in rows)
     _write(folder / "truth.jsonl.gz", "".join(json.dumps(row) + "\n" for row in truth))
     _write(folder / "ABOUT.md", _about(plan))
 
 
-def _draw(grammar: Grammar, guard: Guard, topics: Sequence[str], n: int, *, held_out: bool = False) -> list[Line]:
-    """Draw `n` lines from the topics in turn. If the guard rejects a line, continue with the next topic."""
+def draw(grammar: Grammar, guard: Guard, topics: Sequence[str], n: int, *, held_out: bool = False) -> list[Line]:
+    """Draw `n` lines from the topics in turn. If the guard rejects a line, continue with the next topic.
+
+    held_out: see `Guard.admit`. Errors: InputError if the grammar has too few different sentences.
+    """
     lines: list[Line] = []
     tries = 0
     while len(lines) < n:
@@ -160,6 +163,11 @@ def _draw(grammar: Grammar, guard: Guard, topics: Sequence[str], n: int, *, held
                 f"demo: the grammar of {topics[0]} has fewer than {n} different sentences; add words to it."
             )
     return lines
+
+
+def conll(line: Line) -> str:
+    """Return a sentence as rows of token and tag, with an empty line at the end."""
+    return "".join(f"{token}\t{tag}\n" for token, tag in zip(line.tokens, line.tags, strict=True)) + "\n"
 
 
 def _plant(
@@ -211,10 +219,6 @@ def _mix(rows: list[dict[str, object]], rng: Random) -> list[dict[str, object]]:
         first = row["copy_of"]
         mixed[place[i]] = row | {"row": place[i], "copy_of": place[first] if isinstance(first, int) else None}
     return mixed
-
-
-def _conll(line: Line) -> str:
-    return "".join(f"{token}\t{tag}\n" for token, tag in zip(line.tokens, line.tags, strict=True)) + "\n"
 
 
 def _write(file: Path, text: str) -> None:
