@@ -7,7 +7,7 @@
 # make lint    run ruff, mypy and the rules of tests/lint
 # make lock    write requirements.lock; make app and make test install from it on the same platform, unless LOCKED=0
 # make sample   make the finished samples in assets/samples, with their small taggers; trains for an hour
-# make pictures  make the screenshots for empty pages and the README from the finished sample, in a browser
+# make pictures  make the screenshots for empty pages and the README, and the gallery in docs; trains for a quarter of an hour
 # make sbom    write sbom.json (CycloneDX) and licenses.txt of the installed packages
 # make bundle  make the folder winnow-bundle with all packages and sources, for a machine without a network
 
@@ -76,6 +76,7 @@ sample: $(VENV)/.app
 pictures: $(VENV)/.dev
 	$(BIN)/python -m tests.browser.chromium
 	$(BIN)/python -m tests.lab.pictures
+	$(BIN)/python -m tests.lab.gallery $(VENV)/gallery
 
 sbom: $(VENV)/.app
 	$(BIN)/python .ci/sbom .

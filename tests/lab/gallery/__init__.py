@@ -1,0 +1,1 @@
+"""The gallery in `docs/gallery`: five tasks, each with commands, times, pictures and results."""
