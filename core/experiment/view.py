@@ -218,9 +218,9 @@ def _seconds(config: ExperimentConfig) -> float | None:
         return None
 
 
-def demo(name: str = "legal") -> Options:
-    """Return the experiment of `python -m core demo`. Give the sample set its roles if no corpus has a role."""
-    sample = add_sample(name)
+def demo() -> Options:
+    """Return the experiment of `python -m core demo`. Give the legal sample its roles if no corpus has a role."""
+    sample = add_sample("legal")
     if not roles():
         for role, fingerprint in sample.items():
             set_role(role, fingerprint)

@@ -36,7 +36,7 @@ def test_every_production_of_the_english_grammars_is_correct(name: str) -> None:
         for sentence in grammar.productions(topic, NAMES):
             assert not problems(sentence), sentence
             seen += 1
-    assert seen > 5_000
+    assert seen > 1_500
 
 
 @pytest.mark.parametrize("task", GENERATED.values(), ids=list(GENERATED))
@@ -68,7 +68,7 @@ def test_a_page_shows_the_commands_times_and_results_of_the_finished_sample(home
         text, sentences = page(TASKS[0], made)
         board, finding = results.board(made.experiment), results.finding(made.experiment)
     assert sentences == 7_100
-    assert "python -m core demo --sample legal\n" in text
+    assert "python -m core experiment --task legal-task --domain legal-domain " in text
     assert all(part in text for part in finding.parts)
     for row in board.leaderboard:
         assert f"| {row.arm} | {row.sentences:,} | {row.mean:.1f} |" in text

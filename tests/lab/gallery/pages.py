@@ -35,12 +35,16 @@ COMMANDS = {
     "experiment": "experiment --task task --domain domain --train train --dev dev --test test "
     "--arms none,random,classifier --budgets 300 --seeds 1,2,3 --repeat tagger --pretrain epochs=2 --finetune epochs=8",
 }
-OF_SAMPLE = {
-    "experiment": "demo --sample {name}",
+OF_SAMPLE = {  # as in `.ci/finished`; {further}: see `FURTHER`
+    "samples": "samples",
+    "experiment": "experiment --task {name}-task --domain {name}-domain --train {name}-train --dev {name}-dev "
+    "--test {name}-test --arms none,random,classifier --budgets 1000 --seeds 1,2,3{further} --pretrain epochs=2 "
+    "--finetune epochs=8",
     "select": "select --task {name}-task --domain {name}-domain --train {name}-train --dev {name}-dev "
     "--holdout {name}-test --budget 1000",
     "map": "map --selection {selection}",
 }
+FURTHER = {"legal": "", "medical": " --repeat tagger"}
 ROLES = {
     "task": "task corpus (T_C)",
     "domain": "domain corpus (D_C)",
@@ -92,7 +96,7 @@ def page(task: Task, made: Runs) -> tuple[str, int]:
         "## What came out",
         *results.finding(made.experiment).parts,
         _variants(board),
-        _picture(task, "Results", "The results page: the verdict, and each variant with its interval."),
+        _picture(task, "Results", "The results page: the verdict, and the interval against zero."),
         *_by_type(board),
         *_examples(board),
     ]
@@ -119,8 +123,8 @@ def photograph(task: Task, home: Path, slug: str, sentences: int) -> None:
     """Take the pictures of a task's project. sentences: number of sentences on its map."""
     mapped = VIEWS["Explore"]
     views = {
-        "Explore": View(top=mapped.top, bottom=_counted(sentences), act=mapped.act),
-        "Results": VIEWS["Results"],
+        "Explore": View(top=mapped.top, bottom=_text(f"{sentences:,} sentences"), act=mapped.act),
+        "Results": View(top=VIEWS["Results"].top, bottom=_text("How sure this is")),
     }
     with (
         TemporaryDirectory() as folder,
@@ -140,13 +144,15 @@ def photograph(task: Task, home: Path, slug: str, sentences: int) -> None:
             left(opened)
 
 
-def _counted(n: int) -> Callable[[Page], Locator]:
-    return lambda page: page.get_by_text(f"{n:,} sentences").first
+def _text(words: str) -> Callable[[Page], Locator]:
+    return lambda page: page.get_by_text(words).first
 
 
 def _commands(task: Task) -> str:
     if task.sample:
-        lines = [each.format(name=task.sample, selection="RUN") for each in OF_SAMPLE.values()]
+        lines = [
+            each.format(name=task.sample, selection="RUN", further=FURTHER[task.sample]) for each in OF_SAMPLE.values()
+        ]
     else:
         lines = [each.format(texts=f"HOME/texts/{task.name}", selection="RUN") for each in COMMANDS.values()]
     shown = "\n".join(f"python -m core {line}" for line in lines)
