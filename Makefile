@@ -6,7 +6,7 @@
 # make bench   measure the numbers of tests/lab/benchmarks/RESULTS.md
 # make lint    run ruff, mypy and the rules of tests/lint
 # make lock    write requirements.lock; make app and make test install from it on the same platform, unless LOCKED=0
-# make sample   make the finished samples in assets/samples, with their small taggers; trains for an hour
+# make sample   make the finished samples in assets/samples, with their small taggers; trains for half an hour
 # make pictures  make the screenshots for empty pages and the README, and the gallery in docs; trains for a quarter of an hour
 # make sbom    write sbom.json (CycloneDX) and licenses.txt of the installed packages
 # make bundle  make the folder winnow-bundle with all packages and sources, for a machine without a network
