@@ -28,7 +28,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from itertools import cycle, islice, pairwise
 from pathlib import Path
 from signal import SIGKILL
@@ -40,7 +39,7 @@ from core.encoders import vectors
 from core.project_list import shared_home
 from core.projects import runs
 from core.results import IntArray, Role
-from core.runs.events import read_events
+from core.runs.events import Event, read_events
 from core.runs.result import read
 from core.selection import cascade
 from core.selection import view as selections
@@ -171,24 +170,33 @@ def draws(args: argparse.Namespace, home: Path, task: str) -> None:
     print(f"\nAt least {cascade.KEPT:.0%} kept in {good} of {len(kept)} draws; mean {np.mean(kept):.4f}.")
 
 
-def stages(home: Path) -> Iterator[tuple[str, float]]:
-    """Yield (stage of `STAGES`, time of its begin) of the last attempt of a selection. Other stages are named ""."""
-    (log,) = project_in(home).glob("runs/*-select-*/events.jsonl")
-    events, _ = read_events(log)
-    begun = max(i for i, event in enumerate(events) if event.kind == "started")
-    part = "first"
-    for event in events[begun:]:
+def attempts(home: Path) -> list[list[Event]]:
+    """Return the events of each attempt of the selection in a home."""
+    found = list[list[Event]]()
+    for log in project_in(home).glob("runs/*-select-*/events.jsonl"):
+        for event in read_events(log)[0]:
+            if event.kind == "started":
+                found.append([])
+            found[-1].append(event)
+    return found
+
+
+def stages(attempt: list[Event]) -> list[tuple[str, float]]:
+    """Return (stage of `STAGES`, time of its begin) of an attempt. Other stages are named ""."""
+    found, part = list[tuple[str, float]](), "first"
+    for event in attempt:
         if event.kind == "stage":
             name = event.data["name"]
             part = "further" if "embedding the best-ranked" in name else part
-            yield (
-                next((stage.format(part) for stage, words in STAGES.items() if name.startswith(words)), ""),
-                event.time,
-            )
+            stage = next((stage.format(part) for stage, words in STAGES.items() if name.startswith(words)), "")
+            found.append((stage, event.time))
+    return found
 
 
-def now_in(home: Path) -> str:
-    return list(stages(home))[-1][0] if list(project_in(home).glob("runs/*-select-*/events.jsonl")) else ""
+def now_in(home: Path, earlier: int) -> str:
+    """Return the stage of the newest attempt; "" before it begins. earlier: number of earlier attempts."""
+    begun = [stages(attempt) for attempt in attempts(home)[earlier:]]
+    return begun[-1][-1][0] if begun and begun[-1] else ""
 
 
 def killed(words: list[str], home: Path, stage: str, delay: float) -> tuple[bool, str]:
@@ -196,12 +204,13 @@ def killed(words: list[str], home: Path, stage: str, delay: float) -> tuple[bool
 
     Return if it was still in this stage, and the stage in which it was.
     """
+    earlier = len(attempts(home))
     process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while process.poll() is None and now_in(home) != stage:
+    while process.poll() is None and now_in(home, earlier) != stage:
         time.sleep(0.01)
     time.sleep(delay)
     process.send_signal(SIGKILL)
-    ended, found = process.wait(), now_in(home)
+    ended, found = process.wait(), now_in(home, earlier)
     return ended == -SIGKILL and found == stage, "no stage, as it had ended" if ended != -SIGKILL else found
 
 
@@ -215,9 +224,10 @@ def kills(args: argparse.Namespace, scratch: Path, task: Path) -> None:
     before = here(project_in(scratch / "calm"))
     select = ["select", "--task", "task", "--domain", "domain", "--strategy", args.strategy, "--budget", args.budget]
     select += ["--cascade", "--json", *(["--encoder", args.encoder] if args.encoder else [])]
+    select += ["--option", "sample=1000"] if args.strategy == "classifier" else []
     _, seconds, _ = run([*words, str(scratch / "calm"), *select])
     taken = dict[str, float]()
-    found = [*stages(scratch / "calm"), ("", time.time())]
+    found = [*stages(attempts(scratch / "calm")[-1]), ("", time.time())]
     for (stage, begin), (_, end) in pairwise(found):
         taken[stage] = end - begin
     assert taken.keys() >= set(KILLED), "the cascade was not used; give another budget or number of rows"
