@@ -15,6 +15,7 @@ from core.experiment.arms import NONE
 from core.experiment.config import ExperimentConfig
 from core.experiment.foresight import Outlook
 from core.experiment.result import ArmRow, CurvePoint, ExperimentResult, Reference, StudyResult
+from core.experiment.study import StudyConfig
 from core.experiment.words import Finding, line_name
 from core.kinds import KINDS
 from core.paths import home
@@ -248,6 +249,8 @@ def sent_to(run_id: str) -> list[str]:
     run = store().get(run_id)
     on = Where.read(run.path).on
     found = [on] if on.startswith("ray:") else []
+    if run.manifest.kind == "study":
+        found += StudyConfig.parse(dict(run.manifest.config)).experiment(0).hosts
     if run.manifest.kind == "experiment":
         found += ExperimentConfig.parse(dict(run.manifest.config)).hosts
         found += [store().get(line.run).manifest.config.get("allow_host", "") for line in beside(run_id)]

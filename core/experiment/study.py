@@ -112,6 +112,7 @@ class StudyConfig(Config):
     select: Options = _same("select")
     pretrain: Options = _same("pretrain")
     finetune: Options = _same("finetune")
+    llm: Options = _same("llm")
     draw_seed: int = _same("draw_seed")
     allow_download: bool = _same("allow_download")
 

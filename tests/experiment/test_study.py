@@ -16,8 +16,11 @@ from core.experiment import study as questions
 from core.experiment.cli import read_plan, study
 from core.experiment.result import TaskRow
 from core.experiment.study import StudyChance, StudyConfig, StudyForesight, planned_test
+from core.kind import plan
+from core.kinds import KINDS
 from core.projects import runs
 from core.runs.events import Event
+from core.runs.store import RunStore
 from core.stats.pooled import Estimate
 from core.stats.spread import assumed
 from tests.conftest import sentence
@@ -211,6 +214,16 @@ def test_a_study_can_claim_that_other_labels_or_a_dictionary_help(home: Path) ->
         assert library.find(first["first"]).name.startswith("deeds of others")
         assert first["first_epochs"] == 1
         assert listed["dictionary"] == [library.find("deeds of others").fingerprint]
+
+
+def test_a_study_names_the_host_that_gets_its_sentences(home: Path) -> None:
+    two_tasks(home)
+    asked = {**OPTIONS, "arms": ("none", "lpft", "llm:qwen3:8b@http://gpu-box:8000/v1")}
+    with pytest.raises(ConfigError, match="gpu-box is not this computer"):
+        StudyConfig.parse(asked)
+    config = StudyConfig.parse({**asked, "llm": {"allow_host": "gpu-box"}})
+    run = RunStore(home).create(**plan(KINDS["study"], config, home).manifest())
+    assert results.sent_to(run.id) == ["gpu-box"]
 
 
 def test_corpora_of_a_task_are_no_lists_and_no_labels_of_others(home: Path) -> None:
