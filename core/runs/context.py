@@ -233,6 +233,6 @@ class Parts:
             after = self._pace * sum(self._sizes[i + 1 :])
             left = after + self._pace * self._sizes[i]
         if len(self._sizes) > 1:
-            before, whole = sum(self._sizes[:i]), sum(self._sizes)
-            shares = (before / whole, (before + self._sizes[i]) / whole) if whole else None
+            done, whole = sum(self._sizes[:i]), sum(self._sizes)
+            shares = (done / whole, (done + self._sizes[i]) / whole) if whole else None
             self._context.part(i + 1, len(self._sizes), name, left=left, after=after, shares=shares)

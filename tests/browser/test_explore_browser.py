@@ -311,7 +311,11 @@ def test_a_tick_in_the_table_of_groups_picks_the_group(
 
 def test_a_redrawn_map_keeps_its_zoom_and_lasso(shared: Server, page: Page, built: tuple[Path, str, Points]) -> None:
     sent: list[bytes] = []
-    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(bytes(frame))))
+
+    def record(frame: bytes | str) -> None:
+        sent.append(frame if isinstance(frame, bytes) else frame.encode())
+
+    page.on("websocket", lambda socket: socket.on("framesent", record))
     page.goto(f"{shared.url}/Explore?run={built[1]}")
     field = page.locator(f"{MAP} .nsewdrag.drag").first
     expect(field).to_be_visible()

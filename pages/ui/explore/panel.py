@@ -405,7 +405,7 @@ def rows(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> Non
 def _grouped(map_run: str, kinds: IntArray, points: IntArray, column: str) -> None:
     """Draw one row per group of the picked sentences; a tick picks the group on the map."""
     found = maps.groups(map_run, points, kinds, column)
-    columns = {
+    columns: dict[str, list[Any]] = {
         "name": [group["name"] for group in found],
         "task": [group["task"] for group in found],
         "domain": [group["domain"] for group in found],

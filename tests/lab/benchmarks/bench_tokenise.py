@@ -13,6 +13,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,7 +24,7 @@ from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.encoders.embed import CHUNK
 from core.models.encoder import Encoder
-from core.models.static import Pieces, StaticVectors
+from core.models.static import StaticVectors, Words
 from core.paths import home
 from core.projects import runs
 from core.reporter import Silent
@@ -56,20 +57,22 @@ def stored(folder: Path, texts: list[str]) -> Corpus:
 
 def of_embedding(corpus: Corpus, encoder: Encoder, clock: Clock) -> None:
     for start in range(0, len(corpus), CHUNK):
-        texts = clock("read", lambda start=start: corpus.texts(start, min(start + CHUNK, len(corpus))))
-        cut = clock("cut", lambda texts=texts: encoder.cut(texts))
-        clock("encode", lambda cut=cut: encoder.encode_cut(cut, Silent()))
+        texts = clock("read", partial(corpus.texts, start, min(start + CHUNK, len(corpus))))
+        cut = clock("cut", partial(encoder.cut, texts))
+        clock("encode", partial(encoder.encode_cut, cut, Silent()))
 
 
 def of_ranking(corpus: Corpus, encoder: Encoder, clock: Clock, folder: Path) -> None:
     ids, texts = corpus.ids(), corpus.texts(0, len(corpus))
     strategy = make_strategy("knn", {}, 0)
-    pieces = clock("pieces", lambda: Pieces.of(texts, encoder.tokenizer))
-    static = StaticVectors.distil(encoder, pieces, Silent())
-    known = Known(ids, texts, [pieces])
+    words = clock("pieces", lambda: Words.of(texts, encoder.tokenizer))
+    static = StaticVectors.distil(encoder, words, Silent())
+    known = Known(ids, texts, [words])
     ranking = Ranking.fit(strategy, [static], known, np.random.default_rng(0).normal(size=len(texts)))
     clock("rank", lambda: ranking.keys(known))
-    np.save(folder / "pieces.npy", pieces.ids.astype(np.int32))
+    np.save(
+        folder / "pieces.npy", np.concatenate([words.ids, words.starts, words.pieces, words.begins]).astype(np.int32)
+    )
     print(
         f"cache: {(folder / 'pieces.npy').stat().st_size / sum(len(text.encode()) for text in texts):.1f} bytes per byte"
     )
