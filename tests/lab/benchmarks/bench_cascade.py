@@ -229,7 +229,7 @@ def kills(args: argparse.Namespace, scratch: Path, task: Path) -> None:
     taken = dict[str, float]()
     found = [*stages(attempts(scratch / "calm")[-1]), ("", time.time())]
     for (stage, begin), (_, end) in pairwise(found):
-        taken[stage] = end - begin
+        taken[stage] = min(taken.get(stage, end - begin), end - begin)  # the audit has several stages
     assert taken.keys() >= set(KILLED), "the cascade was not used; give another budget or number of rows"
     print(
         f"undisturbed: {seconds:.0f} s; " + ", ".join(f"{stage} {taken[stage]:.1f} s" for stage in KILLED), flush=True
