@@ -163,10 +163,8 @@ def _llm_options(value: str, config: Asked) -> Options:
     return {"model": model, "address": address, "train": config.train, **allowed}
 
 
-def _llm_seconds(value: str, seconds: Timed) -> float:
-    """Return the seconds to ask about all test sentences, at the pace of the last run that asked the same model."""
-    model, _ = _asked(value)
-    sentences = sum(len(corpus) for corpus in (seconds.corpora["test"], *seconds.also_test))
+def seconds_per_answer(model: str) -> tuple[float, str]:
+    """Return the seconds per sentence of the last run that asked this language model, or ANSWER; and the basis."""
     for run in RunStore(home()).list("llm", state="succeeded"):
         found = result.read(run, LlmResult) if run.manifest.config["model"] == model else None
         if found and found.seconds:
@@ -174,7 +172,15 @@ def _llm_seconds(value: str, seconds: Timed) -> float:
             break
     else:
         each, basis = ANSWER, f"{model} was not asked here yet, so this is assumed"
-    seconds.basis |= {f"{basis}: {each:.1f} seconds per sentence.": None}
+    return each, f"{basis}: {each:.1f} seconds per sentence."
+
+
+def _llm_seconds(value: str, seconds: Timed) -> float:
+    """Return the seconds to ask about all test sentences, at the pace of the last run that asked the same model."""
+    model, _ = _asked(value)
+    sentences = sum(len(corpus) for corpus in (seconds.corpora["test"], *seconds.also_test))
+    each, basis = seconds_per_answer(model)
+    seconds.basis |= {basis: None}
     return sentences * each / LlmOptions.parse(seconds.config.llm).at_once
 
 

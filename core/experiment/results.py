@@ -241,6 +241,12 @@ def untrained(run_id: str) -> Untrained:
     )
 
 
+def seconds_to_ask(model: str, tests: Iterable[str]) -> tuple[float, str]:
+    """Return the seconds to ask a language model about test sets, and their basis in words. Errors: CorpusError."""
+    each, basis = reference.seconds_per_answer(model)
+    return each * sum(len(library().find(mark)) for mark in tests), basis
+
+
 def sent_to(run_id: str) -> list[str]:
     """Return the clusters and hosts of language models that got sentences for an experiment or a study.
 

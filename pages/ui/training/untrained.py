@@ -9,6 +9,7 @@ from core.experiment import results
 from core.importing import view as corpora
 from core.kinds import KINDS
 from core.labelling import view as labelling
+from core.shown import duration
 from core.tagging.evaluations import OverSeeds
 from core.zero_shot.folders import FETCH
 from pages.ui.project import page_link, switch_page
@@ -68,6 +69,9 @@ def options() -> tuple[str, dict[str, Any]] | None:
     except ConfigError as error:
         st.info(plain(str(error)))
         return None
+    if kind == "llm":
+        seconds, basis = results.seconds_to_ask(str(found["model"]), test)
+        st.caption(plain(f"Time: about {duration(seconds)}. {basis}"))
     return kind, found
 
 
