@@ -426,7 +426,7 @@ def _grouped(map_run: str, kinds: IntArray, points: IntArray, column: str) -> No
             "task": st.column_config.NumberColumn("Task corpus", format="localized"),
             "domain": st.column_config.NumberColumn("Domain corpus", format="localized"),
             "selected": st.column_config.NumberColumn("Selected", format="localized"),
-            "share": st.column_config.NumberColumn("Selected, share", format="percent"),
+            "share": st.column_config.NumberColumn("Share selected", format="percent"),
             "score": st.column_config.NumberColumn("Mean score", format="%.4g"),
         },
     )
