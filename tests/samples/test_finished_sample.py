@@ -119,6 +119,16 @@ def test_an_address_without_a_project_opens_an_own_project_before_a_sample(home:
     assert app.query_params["project"] == "my-first-project"
 
 
+@pytest.mark.parametrize("sample", FINISHED)
+def test_home_has_a_button_that_opens_each_finished_sample(home: Path, sample: Name) -> None:
+    app = opened("home.py")
+    app.button(key=f"home.finished.{sample}").click().run()
+    assert not app.exception
+    assert [project.name for project in projects.listed() if project.sample] == [
+        f"{sample.capitalize()} sample, finished"
+    ]
+
+
 def test_home_shows_the_error_of_a_damaged_sample(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (half := tmp_path / "half.zip").write_bytes(FINISHED["legal"].read_bytes()[:1000])
     monkeypatch.setitem(projects.FINISHED, "legal", half)
