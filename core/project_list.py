@@ -122,8 +122,8 @@ def usual(root: Path) -> Project:
 def new_name(root: Path, name: str, besides: Project | None = None) -> str:
     """Return `name` without control characters and double spaces.
 
-    besides: project that is renamed, and may have the name already. Errors: ProjectError if the name is empty, too long
-    or the name of another project.
+    besides: the project to rename; its own name is allowed. None for a new project. Errors: ProjectError if the name is
+    empty, too long or the name of another project.
     """
     kept = " ".join(shown(unicodedata.normalize("NFC", name)).split())
     if not kept or len(kept) > LONGEST_NAME:

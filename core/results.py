@@ -121,11 +121,11 @@ class Evaluation:
         return percent_f1(self.tp.sum(), self.predicted.sum(), self.gold.sum())
 
     def precision(self) -> float:
-        """Return the share of predicted spans that are right, percent; 0 if none is predicted."""
+        """Return the percentage of predicted spans that are right; 0 if none is predicted."""
         return 100 * float(self.tp.sum()) / max(int(self.predicted.sum()), 1)
 
     def recall(self) -> float:
-        """Return the share of gold spans that are found, percent; 0 if there are none."""
+        """Return the percentage of gold spans that are found; 0 if there are none."""
         return 100 * float(self.tp.sum()) / max(int(self.gold.sum()), 1)
 
     def by_type(self) -> dict[str, float]:

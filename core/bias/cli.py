@@ -65,7 +65,7 @@ def rebuild(output: str | None, as_json: bool, **values: object) -> None:
 @_OUTPUT
 @json_option
 def robustness(lists: Sequence[str], output: str | None, as_json: bool, **values: object) -> None:
-    """Make a test set with unseen, other-type or misspelt names. Report it beside the plain one (`frontier`)."""
+    """Make a test set with unseen, other-type or misspelt names. `frontier` compares F1 on it and on the original."""
     _run("robustness", given(with_lists(values, "gazetteer", lists), ROBUSTNESS), output, as_json)
 
 

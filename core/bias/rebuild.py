@@ -197,7 +197,7 @@ def refuse_tests(corpus: Corpus, store: RunStore) -> None:
 def held_out(
     train: Corpus, sentences: Sequence[Sentence], holdout: Sequence[Corpus], note: Callable[[str], None]
 ) -> list[str]:
-    """Return the texts of `holdout`. sentences: all of `train`. note: function that gets each note for the reader.
+    """Return the texts of `holdout`. sentences: all of `train`. note: called with each remark to show to the user.
 
     Errors: CorpusError if too many sentences of the training corpus are in a held-out set.
     """

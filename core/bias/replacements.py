@@ -407,9 +407,9 @@ def context_words(sentence: Sentence) -> list[int]:
 
 
 def moved(sentence: Sentence, lenders: Mapping[int, tuple[Sentence, int]]) -> Sentence:
-    """Return `sentence` with other words around its names: the stretches of other mentions. Types and names stay.
+    """Return `sentence` with the words around its names taken from other mentions. Types and names stay.
 
-    lenders: {place: (another sentence, place of the lending mention in it)}.
+    lenders: {index of a name, from the left: (another sentence, index of the mention whose context is taken)}.
     """
     tokens: list[str] = []
     entities: list[Entity] = []

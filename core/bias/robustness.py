@@ -48,7 +48,7 @@ Perturbation = Literal["oov", "cross-category", "typos"]
 NewName = tuple[Name, str]  # a new name and its origin
 ChooseName = Callable[[Name, str], NewName | None]  # chooses a new name from a name and its type; None keeps the name
 SURE = 0.8
-TRIES = 50  # random draws of a name; after them the first different name is taken, or the name is kept
+TRIES = 50  # random draws; if all give the same name, take the first other name, or keep the name
 FINDERS = ("predict", "tag")  # kinds of run whose predicted names may be used
 
 

@@ -197,7 +197,7 @@ def edits_of(
     kind: str,
     context_of: int | None = None,
 ) -> list[Edit]:
-    """Return an `Edit` for each of `places`, the changed entities counted from the left."""
+    """Return an `Edit` for each changed entity. places: their indices, counting entities from the left."""
     old, new = ordered(before), ordered(after)
     return [
         Edit(

@@ -69,7 +69,7 @@ def overlaps(sets: Gathered, i: IntArray, j: IntArray) -> IntArray:
     # With the pair's number in the upper bits, the members of all pairs form one ascending list for one binary search.
     number = np.arange(len(i), dtype=np.uint64) << np.uint64(HASH_BITS)
     haystack, needles = left + np.repeat(number, n_left), right + np.repeat(number, n_right)
-    # If every row on the left is empty, the index below would be -1.
+    # If no row of `i` has members, the index below would be -1.
     if not len(haystack):
         return np.zeros(len(i), np.int64)
     at = np.minimum(np.searchsorted(haystack, needles), len(haystack) - 1)
@@ -257,8 +257,8 @@ def _rarity(sets: Gathered, live: IntArray, report: Reporter) -> np.ndarray[tupl
 def slots(members: int) -> int:
     """Return the number of slots (bytes) of the rarity table: one to two per member, so that few members share a slot.
 
-    With 44 members per slot no member is rare, and four times as many pairs are compared. The maximum is 2**32 slots
-    (4 GB), enough for 100 million sentences with 29 members each.
+    With 44 members per slot, no member counts as rare, and four times as many pairs are compared. The maximum is
+    2**32 slots (4 GB), enough for 100 million sentences with 29 members each.
     """
     return 1 << min(max(members, 1).bit_length(), 32)
 

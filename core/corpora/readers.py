@@ -256,7 +256,7 @@ def _first_readable(listing: Listing, options: ReadOptions) -> tuple[FileKind, P
 
 
 def _noting_errors(sentences: Iterator[Sentence], kind: FileKind, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of one of several files. A document that cannot be read is counted as a rejected row."""
+    """Yield the sentences of one of several files. An unreadable document counts as one rejected row of the import."""
     try:
         yield from sentences
     except (ReadError, ResourceError) as error:

@@ -5,9 +5,11 @@ artifacts/  vectors-000012.npy  (1,) record of m <= 8,192 sentences: (m, d) floa
             vectors.npy         word vectors, (n, d) float32; in older `embed` runs, sentence vectors, float16
             words.txt           one word per line, the most frequent first, or in the order of the imported file
 artifacts/vectors/ of a `cascade` run
-            first0-000012.npy   as vectors-000012.npy, for the run's random sample, by its first encoder
-            first.npy           (m,) int64, rows of D_C in the sample
-            further*.npy        the same two kinds of file for the best-ranked sentences
+            first0-000012.npy   as vectors-000012.npy, for the run's random sample; the digit after `first` numbers the
+                                encoders from 0
+            first.npy           (k,) int64, the rows of D_C in that sample
+            further0-*.npy      as first0-*.npy, for the best-ranked sentences
+            further.npy         as first.npy, for the best-ranked sentences
 """
 
 from collections.abc import Callable, Mapping, Sequence

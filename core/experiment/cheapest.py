@@ -98,7 +98,7 @@ def winner(ways: Sequence[Way], cost: Cost = by_machine) -> Way | None:
 
 
 def _least(ways: Sequence[Way], way: Way, cost: Cost) -> float:
-    """Return the least seconds per point that the interval of any line except `way` allows."""
+    """Return the fewest seconds per point that the intervals of the other variants allow; inf without other variants."""
     return min((other.best(cost) for other in ways if other is not way), default=inf)
 
 

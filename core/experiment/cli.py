@@ -98,7 +98,7 @@ def run_experiment(
 def run_study(
     options: Mapping[str, object], *, plan_only: bool = False, run_anyway: bool = False, as_json: bool = False
 ) -> Run | None:
-    """Plan, print cost and chances, run, print the result. Return the run, or None if it was only planned."""
+    """Print the plan, its cost and its power; run it and print the result. Return None if it was only planned."""
     _prepare("study", options, plan_only=plan_only, run_anyway=run_anyway)
     planned, foresight = experiments.study_cost(options), experiments.study_foresight(options)
     words = (*in_figures(planned), foresight.in_words())

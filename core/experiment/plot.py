@@ -201,7 +201,7 @@ def _lines(fig: go.Figure, points: Sequence[tuple[str, int, Sequence[float]]], t
 
 
 def type_differences(rows: Sequence[TypeScores], a: str, b: str, limit: int = 20) -> go.Figure:
-    """Plot F1 of every entity type under two arms, joined by a line. a, b: names of the arms."""
+    """Plot F1 of the first `limit` entity types under two variants, joined by a line. a, b: names of the variants."""
     rows = rows[:limit]
     names = [f"{plain(row.type)} ({row.mentions:,})" for row in rows]
     fig = figure(120 + 26 * max(len(rows), 1), x="test score (F1)", y="")

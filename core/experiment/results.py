@@ -250,7 +250,7 @@ def seconds_to_ask(model: str, tests: Iterable[str]) -> tuple[float, str]:
 def sent_to(run_id: str) -> list[str]:
     """Return the clusters and hosts of language models that got sentences for an experiment or a study.
 
-    Hosts of runs beside the leaderboard count too.
+    This includes the hosts of runs that are listed below the leaderboard (`beside`).
     """
     run = store().get(run_id)
     on = Where.read(run.path).on
@@ -437,7 +437,7 @@ def missing(run_id: str) -> list[str]:
         for what in own:
             if what not in (*gone, tagger_tables.MODEL):  # repeating the command trains a missing model again
                 arms.setdefault(what.removeprefix("its "), []).append(line_name(row))
-    # Name each missing input once with all its arms: "the model of knn 10%, none".
+    # Name each missing input once, with all variants that it is missing for: "the taggers of knn 10%, none".
     return [*gone, *(f"the {what.removeprefix('the ')} of {', '.join(names)}" for what, names in arms.items())]
 
 

@@ -267,9 +267,9 @@ class Stages:
         return self.sources[self.named[cell.arm.source].fingerprint, cell.budget] if learns else None
 
     def select(self, cell: Cell, replicate: Replicate, alike: Run | None = None, times: float = 1) -> SelectConfig:
-        """Return the options of selecting a line's S_C. Sentences that also occur in dev or test are never selected.
+        """Return the options for selecting a variant's S_C. Sentences that also occur in dev or test are left out.
 
-        alike: selection whose number of tokens, times `times`, is this line's budget. None: use the line's own budget.
+        alike: selection whose number of tokens, times `times`, is the budget. None: use the variant's own budget.
         A sentence that would exceed the budget is left out.
         """
         config, arm = self.config, cell.arm

@@ -198,7 +198,7 @@ class StudyConfig(Config):
 
     @property
     def claimed(self) -> Cell:
-        """Line that the claim is about."""
+        """The variant that the claim is about, with its budget."""
         cell = self.experiment(0).claimed
         assert cell
         return cell
@@ -326,7 +326,7 @@ class StudyForesight:
 
 
 def foresee_study(config: StudyConfig, home: Path) -> StudyForesight:
-    """Forecast what a study can detect, and what studies with more replicates or more tasks like these can."""
+    """Forecast what a study can detect, also with more replicates or more tasks like these."""
     n = len(config.train)
     spreads = tuple(foresee(experiment, home).spread for experiment in config.experiments)
     more = tuple(spreads[number % n] for number in range(n + MORE))
@@ -470,7 +470,10 @@ def _tasks_lacking(others: Conclusion, deltas: FloatArray, effect: float) -> str
 
 
 def run(config: StudyConfig, job: Job) -> StudyResult:
-    """Run the experiments look by look until the planned test ends the study. Artifacts: `study.csv`, `study.md`."""
+    """Run the experiments of one planned analysis after another, until the test ends the study.
+
+    Artifacts: `study.csv`, `study.md`.
+    """
     forecast = _foretold(config, job) if len(config.seeds) > 1 else None
     names = task_names(config, job.library)
     timings = map(calibration_options, config.experiments)

@@ -324,7 +324,7 @@ def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
 
 
 def _references(rows: Sequence[ArmRow]) -> str:
-    """Return a sentence on the scores of the reference lines; "" without any."""
+    """Return a sentence on the scores of the variants that train nothing; "" without any."""
     compared = []
     for row in rows:
         if than := _THAN.get(row.verdict):
@@ -676,7 +676,7 @@ def forest_rows(result: StudyResult, of: Asked) -> list[ForestRow]:
 
 
 def over(result: StudyResult, of: Asked) -> str:
-    """Return the name of the line that the claim is compared with."""
+    """Return the name of the variant that the claim is compared with."""
     return "none" if of == "reading" else arm_words(result.control)
 
 

@@ -421,7 +421,9 @@ def label_topics(fig: go.Figure, x: FloatArray, y: FloatArray, topics: IntArray,
     colours = {trace.legendgroup: trace.marker.color for trace in fig.data if trace.legendgroup in names}
     for trace in fig.data:
         if trace.legendgroup in colours:
-            trace.update(showlegend=False, legendgroup=None)  # a group stacks the legend, even if it is hidden
+            trace.update(
+                showlegend=False, legendgroup=None
+            )  # with groups, Plotly stacks the legend's entries, even those of hidden traces
     notes = list(fig.layout.annotations)  # assigned once, because Plotly rebuilds all of them per addition
     for topic in np.argsort(-np.bincount(topics, minlength=len(names)), kind="stable").tolist():
         inside = np.flatnonzero(topics == topic)

@@ -1,4 +1,4 @@
-"""`split`: divide a corpus into train, dev and test, or T_C and D_C, by documents, sentences or a kept column.
+"""`split`: divide a corpus into train, dev and test, or T_C and D_C, by documents, sentences or an imported column.
 
 Duplicates and near duplicates (`corpora.hygiene`) stay in one part (SOURCES.md, Splits).
 """
@@ -29,7 +29,8 @@ class SplitConfig(Config):
 
     corpus: str = option(..., "The corpus to split, labelled or not.", corpus=True)
     by: Literal["document", "sentence", "column"] = option(
-        "document", "The unit that stays whole: a document, a sentence, or all rows with one value of the kept column."
+        "document",
+        "The unit that stays whole: a document, a sentence, or all rows with one value of the column that the import kept.",
     )
     shares: tuple[float, ...] = option(
         (70.0, 10.0, 20.0), "Relative sizes of the parts, for example in percent (70,10,20) or sentences (35100,2000)."

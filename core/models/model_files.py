@@ -44,7 +44,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def fingerprint_of(folder: Path) -> str:
-    """Return 24 hex digits of the names and contents of an encoder's files."""
+    """Return 24 hex digits of a SHA-256 hash over the names and contents of an encoder's files."""
     parts = sha256()
     for file in files(folder):
         parts.update(f"{file.name} {file_digest(file)}\n".encode())

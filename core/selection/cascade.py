@@ -148,8 +148,8 @@ class EmbedRows(EmbedWork):
 class Ranking:
     """A linear model of a strategy's scores on what is known of a sentence without a forward pass.
 
-    That is its static vector by each encoder, and the part of its score that needs no vectors. If a strategy has no
-    such part, it is the sentence's words and word pairs, as `classifier` hashes and weights them.
+    Its features are the sentence's static vector by each encoder, and the part of the score that needs no vectors. If
+    the strategy has no such part, the hashed words and word pairs of `classifier` are features instead.
     statics: per encoder. idf: `(buckets,)`. weights: `(features + 1,)`, the intercept last.
     """
 

@@ -210,8 +210,8 @@ class Scored:
     def choose(self, budget: Budget, drop: Sequence[str]) -> Selection:
         """Select within a budget, see `selection.choose`. Takes milliseconds for a million rows.
 
-        Errors: those of `selection.choose`; also NotServed if a cascade did not score sentences that the budget or
-        the flags need.
+        Errors: those of `selection.choose`; also NotServed if a cascade did not score sentences that the budget needs,
+        or flagged sentences that `drop` does not leave out.
         """
         chosen = choose(self.scores, budget, lengths=self.lengths, mask=self.audit.mask, drop=drop, order=self.order)
         return self._of_cascade(chosen, self.cascade, drop) if self.cascade else chosen

@@ -139,7 +139,7 @@ def _score_bins(run_id: str) -> plot.ScoreBins:
 
 
 def score_range(choice_id: str) -> tuple[float, float, int]:
-    """Return (lowest, highest, decimals) of a selection's scores, rounded outwards to about a thousand steps."""
+    """Return (lowest, highest, decimals) of a selection's scores, rounded outwards to 500 to 5,000 steps."""
     edges = score_bins(choice_id).edges
     low, high = float(edges[0]), float(edges[-1])
     # 500 to 5,000 steps over the range. If all scores are equal, their magnitude sets the step.

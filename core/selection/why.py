@@ -206,7 +206,7 @@ def _labelled(fingerprint: str, library: Library) -> Corpus | None:
 
 
 def explain(name: str, evidence: Evidence, *, cascade: bool = False) -> Parts:
-    """Return the parts of a score of strategy `name`. A strategy without parts returns the score as one part.
+    """Return the parts that add up to a sentence's score by strategy `name`, or the whole score as the only part.
 
     cascade: True if sentences without a score were not embedded.
     """

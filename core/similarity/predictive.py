@@ -302,7 +302,7 @@ def chance(grid: Grid, outcomes: Outcomes, *, seed: int = 0) -> Chance | None:
     orders = _all_orders(counts) if exact else _some_orders(counts, np.random.default_rng(seed))
     close = grid.closeness()
     rs = [_shuffled_r(close[at, trained[at]], outcomes, at, order) for at, order in zip(targets, orders, strict=True)]
-    there = np.isfinite(rs).sum(axis=0)  # targets that count
+    there = np.isfinite(rs).sum(axis=0)  # number of targets with a defined r
     r = np.divide(np.nansum(rs, axis=0), there, out=np.full(np.shape(there), -np.inf), where=there > 0)
     known = np.flatnonzero(np.isfinite(r[0]))
     if not len(known):

@@ -92,7 +92,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resampled:
-    """Draws `(d,)` of a difference around its estimate, and the unbiased variances."""
+    """A difference: F1 per seed, `(d,)` bootstrap samples around the estimate, and unbiased variances."""
 
     draws: FloatArray
     system: FloatArray

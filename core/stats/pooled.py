@@ -65,7 +65,7 @@ class Mean:
         return Look(delta=self.delta, p=self.p, falling=self.falling, fixed=self.fixed)
 
     def half(self, level: float = 0.95) -> FloatArray:
-        """Return half the width of its interval, points; 100 if the variance is unknown."""
+        """Return half the width of the mean's confidence interval in F1 points; 100 if the variance is unknown."""
         from scipy.special import stdtrit
 
         known = self.dof > 0

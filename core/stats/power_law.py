@@ -20,7 +20,8 @@ _EXPONENTS = np.geomspace(0.05, 3, 40)
 # Gain of a doubling as a share of the gain of the doubling before it, 2^-b. 1.41: a square root. 1, a logarithm, is
 # left out, because b = 0 needs a case of its own.
 _RATIOS = np.linspace(0.01, 1.41, 36)
-_BEND = 0.5  # smallest share of a law's gain that a doubling brings, because real curves may bend more than any law
+# A doubling brings at least this share of the gain that the law predicts. Real curves may flatten more than any law.
+_BEND = 0.5
 _SHAPES = np.linspace(-0.505, 3, 351)  # about -0.5: a square root; near 0: a logarithm; 3: a step; 0 itself is left out
 
 
@@ -109,9 +110,8 @@ def _laws(sizes: FloatArray, f1: FloatArray) -> Laws:
     for b in _EXPONENTS:
         x = -(sizes**-b)
         shape = x - x.mean()
-        a = np.maximum(
-            (f1 @ shape) / (shape @ shape), 0
-        )  # NNLS in closed form, because the mean of F1 is never negative
+        # Least squares with a, c >= 0. Clipping a is exact, because c is then never negative: mean F1 and n^-b are not.
+        a = np.maximum((f1 @ shape) / (shape @ shape), 0)
         c = f1.mean(axis=1) - a * x.mean()
         candidates.append((((c[:, None] + a[:, None] * x - f1) ** 2).sum(axis=1), c, a, np.full(len(f1), b)))
     errors, *parts = (np.array(values) for values in zip(*candidates, strict=True))

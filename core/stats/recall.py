@@ -22,9 +22,9 @@ class Mean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hidden:
-    """Places of `n` hidden sentences. Each sentence is hidden in one draw.
+    """The random draw in which each of `n` sentences was hidden in D_C, and its block of neighbouring sentences.
 
-    block, draw: `(n,)` number of each sentence's block and draw, from 0. A block of neighbours lies in one draw.
+    block, draw: `(n,)` numbers from 0. All sentences of a block are hidden in the same draw.
     """
 
     block: IntArray
@@ -63,11 +63,11 @@ class Compared:
 def compare(
     found: Mapping[str, BoolArray], hidden: Hidden, default: str, controls: frozenset[str], level: float = LEVEL
 ) -> dict[str, Compared]:
-    """Compare all strategies with the default, sentence by sentence, by name.
+    """Compare all strategies with the default, sentence by sentence. Return {strategy: result}.
 
     found: masks `(n,)` of the hidden sentences that each strategy selects. controls: strategies that are not compared.
-    The k intervals of differences hold together with probability `level` (Bonferroni). If all strategies are equally
-    good, the chance that any interval lies above 0 is at most (1 - level) / 2.
+    With probability `level`, all intervals of differences contain the true values (Bonferroni). If all strategies are
+    equally good, the chance that any interval lies above 0 is at most (1 - level) / 2.
     """
     rivals = found.keys() - {default} - controls
     each = 1 - (1 - level) / max(len(rivals), 1)

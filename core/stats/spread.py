@@ -122,7 +122,7 @@ def of_swapped(gaps: Sequence[Resampled]) -> Spread | None:
     n = np.array([len(gap.system) for gap in gaps])
     falling = np.array([gap.var_seeds + gap.var_both for gap in gaps])
     both, fixed = np.array([[gap.var_both, gap.var_sentences - gap.var_both] for gap in gaps]).T
-    # The variance between replicates also includes the difference of the two halves.
+    # Replicates are tested on two different halves. Subtract the part of their variance that this adds.
     each = np.maximum(n * falling - fixed * n / (n - 1), 0.0)
     return Spread(
         seeds=sqrt(each.mean() / 2),

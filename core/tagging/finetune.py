@@ -482,7 +482,7 @@ def _keep_first(config: FinetuneConfig, job: Job, tagger: "Tagger", *, seed: int
 
 
 def _keep_stopped(job: Job, tagger: "Tagger", which: str, *, seed: int, seeds: "Seeds") -> None:
-    """Keep the best tagger so far when the user stops the run, unless a seed has finished with one.
+    """Keep the tagger when the user stops the run, unless a finished seed has left a tagger.
 
     which: names the training that the tagger comes from, such as "of epoch 2".
     """

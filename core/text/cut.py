@@ -150,7 +150,7 @@ def _shared(tokens: Sequence[str], others: Sequence[str]) -> int:
 
 
 def _pieces(chunk: str) -> list[str]:
-    """Split a text by `tokenize`, but into "do", "n", "'", "t" for "don't", so that rules can separate "n't"."""
+    """Split a text by `tokenize`, and split "don" before "'t" into "do" and "n", so that rules can separate "n't"."""
     pieces = list(tokenize(chunk))
     for i in range(len(pieces) - 2, 0, -1):
         verb = pieces[i - 1]
@@ -176,7 +176,7 @@ def _keys(pieces: Sequence[str], i: int, end: str = "") -> tuple[str, ...]:
 
 
 def _kind(piece: str, exact: int) -> str:
-    """Return the kind of a piece: "0" for digits, "X" for a capital, "w" for a word, else the piece itself.
+    """Return the kind of a piece: "0" for digits, "X" for a single capital letter, "w" for a word, else the piece.
 
     exact: words of up to this many letters are not replaced by "w".
     """

@@ -44,8 +44,8 @@ def train(
 ) -> None:
     """Train on `inputs` and their `labels` `(n,)`; the same seed gives the same weights.
 
-    log: called with the mean loss since its last call (bits per mention) and the step (from 1). Progress is reported in
-    pieces. Errors: Cancelled, ResourceError if memory runs out.
+    log: called with the mean loss since its last call (bits per mention) and the step (from 1). The unit of the
+    reported progress is sub-word pieces. Errors: Cancelled, ResourceError if memory runs out.
     """
     torch.manual_seed(seed)
     classifier.encoder.get_input_embeddings().requires_grad_(not settings.keep_embeddings)

@@ -149,7 +149,7 @@ def preload_chart() -> None:
 
 @cache
 def _links() -> str:
-    """Return the preload header for all parts."""
+    """Return a `Link` header with which the browser preloads the scripts of all `PARTS`."""
     scripts = dict.fromkeys(file for part in PARTS if (script := _script(part)) for file in _needed(script))
     return ", ".join(f"</static/js/{script}>; rel=modulepreload; crossorigin" for script in scripts)
 

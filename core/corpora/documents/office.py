@@ -41,8 +41,8 @@ _COLUMNS = 1_000
 def opened_zip(file: BinaryIO, name: str, most: int, ending: str = "") -> Iterator[zipfile.ZipFile]:
     """Open an archive for a `with` block. most: limit in bytes for all files with the extension `ending`, unpacked.
 
-    Errors: ReadError if the archive is protected by a password, a zip bomb or damaged, even if only the block finds the
-    damage; OSError if the block cannot write an unpacked file.
+    Errors: ReadError if the archive has a password, is a zip bomb or is damaged, even if the block finds the damage.
+    OSError if the block cannot write an unpacked file.
     """
     try:
         with zipfile.ZipFile(file) as archive:

@@ -300,7 +300,9 @@ def _by_content(path: Path, choice: str, head: str) -> str:
         # A first line with only a brace begins an object that spans several lines.
         spread = head.lstrip().partition("\n")[0].strip() == "{"
         return "json" if (start == "[" and not lines) or spread else "jsonl"
-    if start == "{" and ending not in (*COLUMN_SUFFIXES, ".csv", ".tsv") and _is_object(head):  # .manifest
+    if (
+        start == "{" and ending not in (*COLUMN_SUFFIXES, ".csv", ".tsv") and _is_object(head)
+    ):  # for example a .manifest file
         return "jsonl"
     if ending in COLUMN_SUFFIXES or (ending != ".csv" and looks_like_conll(head)):
         return "conll"

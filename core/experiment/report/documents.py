@@ -161,7 +161,7 @@ class Report(Reported):
 
 
 def experiment_document(report: Report, cover: Cover) -> Document:
-    """Return the report of an experiment in parts."""
+    """Return the report of an experiment: headings, paragraphs, tables and figures."""
     first: list[Part] = [
         *([Text(report.multipliers)] if report.multipliers else []),
         *([Text(unfound, strong=True)] if (unfound := unfound_words(report.unfound)) else []),

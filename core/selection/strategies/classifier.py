@@ -63,7 +63,7 @@ class DomainClassifier(Strategy):
 
     options: ClassifierOptions
     idf: FloatArray  # (buckets,)
-    weights: list[FloatArray]  # per view: (folds, features + 1), intercept last, in standard deviations
+    weights: list[FloatArray]  # one matrix per view, (folds, features + 1); the last column is the intercept
 
     @classmethod
     def cascades(cls, options: Any) -> bool:

@@ -403,8 +403,8 @@ def _fill(
 ) -> None:
     """Store `work(block)` in `scores` for each block of `BLOCK` rows, in float32.
 
-    Each thread computes its own blocks (`side_by_side`). If two threads shared every small product while other
-    programs run, one query against a million rows would take a minute instead of a second.
+    Each thread computes its own blocks (`side_by_side`). If two threads shared every small matrix product while
+    other programs run, one query against a million rows would take a minute instead of a second.
     """
     import torch
 

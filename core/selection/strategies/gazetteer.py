@@ -67,7 +67,7 @@ class Gazetteer(Strategy):
         return np.array([self._score(self._words(sentence)) for sentence in batch.sentences], dtype=np.float64)
 
     def learned(self) -> Arrays:
-        """Return a flag if L_C and D_C both came tokenised, so that `explain` keeps their tokens."""
+        """Return the flag `own` if L_C and D_C were both imported as tokens; `explain` then keeps these tokens."""
         return {"own": np.ones(1, np.bool_)} if self._all_own else {}
 
     @staticmethod

@@ -80,7 +80,7 @@ class LossDrop(Strategy):
                 ids=batch.ids[compared], sentences=[batch.sentences[i] for i in compared.tolist()], report=batch.report
             )
             of_domain, of_task = self._models
-            # Only the second model reports progress, because it reads the same sentences again.
+            # Both models read the same sentences. Only the second one reports progress, so that they are counted once.
             drop = np.log(of_domain.score(replace(part, report=_Quiet(batch.report)))) - np.log(of_task.score(part))
             scores[compared] = np.maximum(drop, _LEAST)
         return scores

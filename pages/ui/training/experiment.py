@@ -269,7 +269,7 @@ def options() -> dict[str, Any] | None:
     stages = _numbers(further)
     rare = _rare(further)
     arms, typed = _advanced()
-    if AGAIN not in st.query_params:  # that experiment has its own options of the selection
+    if AGAIN not in st.query_params:  # an experiment that is repeated brings its own options of the selection
         stages |= as_chosen(by_choice, (*lines["arms"], *arms))
     try:
         asked = {**picked, **cross, **further, **lines, **encoder, **rare}
