@@ -90,12 +90,13 @@ def read_back(path: Path, *names: str) -> Iterator[None]:
         raise
     except FileNotFoundError as error:
         raise RunError(
-            f"{error.filename or path}: is gone; restore it from a copy, or remove its run and start it again."
+            f"{error.filename or path}: is gone; restore it from a copy, or remove the run that wrote it, and "
+            "start that run again."
         ) from error
     except Exception as error:  # parsers of numpy and Arrow raise many types of errors
         raise RunError(
-            f"{path}: cannot be read ({type(error).__name__}), perhaps because the disk fails; remove its run and "
-            "start it again."
+            f"{path}: cannot be read ({type(error).__name__}), perhaps because of a disk error; remove the run that "
+            "wrote it, and start that run again."
         ) from error
 
 

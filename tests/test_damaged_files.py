@@ -240,7 +240,9 @@ def test_a_damaged_file_of_a_run_is_a_clear_error(
 ) -> None:
     for name in ("audit.json", "mask.npy", "cluster.npy"):
         (tmp_path / name).write_bytes(damaged)
-    with pytest.raises(RunError, match=r"cannot be read \(\w+\), .*; remove its run and start it again"):
+    with pytest.raises(
+        RunError, match=r"cannot be read \(\w+\), .*; remove the run that wrote it, and start that run again"
+    ):
         load(tmp_path / "mask.npy")
 
 

@@ -80,8 +80,8 @@ class AssistConfig(WordVectorOptions, SklConfig):
         """Sort, without duplicates. Errors: ConfigError."""
         if not thresholds or not all(0 < threshold < math.inf for threshold in thresholds):
             raise ConfigError(
-                f"thresholds: {thresholds} must be numbers above 0, at least one; give for example 1 2 3."
-                " A variant with all of the assisting corpus is always trained."
+                f"thresholds: {thresholds} must be one or more numbers above 0; give for example 1 2 3."
+                " A tagger with the whole assisting corpus is always trained too."
             )
         return tuple(sorted(set(thresholds)))
 

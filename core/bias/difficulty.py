@@ -528,7 +528,8 @@ def _read(
 
 def _outcome(result: DifficultyResult, _: About) -> str:
     bits = result.v_information
-    return f"Names hold {bits.entity:.2f} bits, contexts {bits.context:.2f}, over {count(result.mentions, 'mention')}"
+    n = count(result.mentions, "mention")
+    return f"Names reveal {bits.entity:.2f} bits of the type, contexts {bits.context:.2f}, over {n}"
 
 
 KIND = Kind(

@@ -124,7 +124,9 @@ class RebuildConfig(RebuildOptions):
     )
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
-    edition: str = option("", "Edition of the method; a set of an older edition is made again.", hidden=True)
+    edition: str = option(
+        "", "Version of the method, set by Winnow. A set of an older version is made again.", hidden=True
+    )
 
     def settled(self) -> Self:
         """Return these options with the hash of the encoder or the edition of the method.

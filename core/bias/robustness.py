@@ -76,7 +76,9 @@ class RobustnessConfig(Config):
         "oov: finished predict or tag run on text of the domain. Its names are used before those of the gazetteer; "
         "names of the training set are skipped.",
     )
-    least_sure: float = option(SURE, "oov: lowest mean confidence of a name that the tagger found.", ge=0, le=1)
+    least_sure: float = option(
+        SURE, "oov: a name that the tagger found is used from this mean confidence on.", ge=0, le=1
+    )
     ambiguous: Literal["strict", "textflint"] = option(
         "strict",
         "cross-category: strict takes names that never have the slot's type in the training set. textflint takes names"

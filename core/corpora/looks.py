@@ -32,7 +32,7 @@ _SECONDS = 1.5  # seconds per file
 _SAMPLE, _WORDS = 500, 1_500  # per file: sentences whose words are counted, and number of most frequent words kept
 _LONG = 80  # tokens; if half of the rows are longer, the rows are documents
 
-_process = Isolated(__name__, "import it separately, with all options", SECONDS)
+_process = Isolated(__name__, "import this file alone, with the form for all options", SECONDS)
 ready = _process.ready
 
 

@@ -120,7 +120,10 @@ class Shards:
         with read_back(self._paths[i]):
             part = self._load(self._paths[i])
         if len(part) != self._starts[i + 1] - self._starts[i]:
-            raise RunError(f"{self._paths[i]}: its number of rows has changed; remove its run and start it again.")
+            raise RunError(
+                f"{self._paths[i]}: its number of rows has changed; remove the run that wrote it, and start that run "
+                "again."
+            )
         return part
 
     def _run(self, start: int, stop: int) -> FloatArray:

@@ -2,7 +2,7 @@
 
 An arm differs from `none` in one respect: the text that the encoder is pre-trained on (MLM), the source of its word
 vectors or frozen encoder states, the labels of other corpora, L_C itself, or the order of training. All arms share the
-rest. A reference line (`dictionary`) trains nothing: another kind of run finds the entities of the test sets.
+rest. A reference variant (`dictionary`) trains nothing: another kind of run finds the entities of the test sets.
 
 To add a kind of arm, add an entry to `_FIXED` or, if its name carries a value (`skl:2`), to `_NAMED`. A strategy is an
 arm without an entry. An entry sets `without`, because sentences about the verdict use it. Then check in this file:
@@ -14,7 +14,7 @@ arm without an entry. An entry sets `without`, because sentences about the verdi
   `complete` instead
 - for a new field: `experiment/steps.py` and `experiment/cost.py`, which read the fields
 
-To add a reference line, write a kind of run with the option `test` whose artifacts are those of `dictionary`: an
+To add a reference variant, write a kind of run with the option `test` whose artifacts are those of `dictionary`: an
 evaluation and predictions per test set. Then add an entry to `KINDS` in `experiment/reference.py`; its arm is made from
 that. Leaderboard, tables, report, pages, swapped halves, resume and Ray need no changes
 (`tests/experiment/test_every_arm.py`).
@@ -98,8 +98,8 @@ class Arm:
     more: number of further labelled sentences whose gain is estimated; 0: the arm is no estimate.
     names: True if its taggers use the experiment's dictionary. first: name of another labelled corpus that its taggers
     train on before L_C; "": none. pseudo: SELF_TRAIN or DISTANT if the arm trains taggers on pseudo-labels of the
-    selection instead of running MLM on it; "" otherwise. reference: for a reference line, the kind of run that finds
-    entities in the test sets; "" for all others. value: value in the name of a reference line, such as FOLDER in
+    selection instead of running MLM on it; "" otherwise. reference: for a reference variant, the kind of run that finds
+    entities in the test sets; "" for all others. value: value in the name of a reference variant, such as FOLDER in
     zero-shot:FOLDER; "" otherwise.
     """
 
@@ -213,7 +213,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One line of the leaderboard: an arm at a budget.
+    """A variant of an experiment, one row of its leaderboard: an arm, at a budget if it selects.
 
     budget: size of the selection, or one of several sizes of the source text; "" for an arm without such a size.
     """
@@ -486,11 +486,11 @@ def cells(
     caps: Sequence[int] = (),
     imported: Sequence[str] = (),
 ) -> list[Cell]:
-    """Return every line of the leaderboard, in the order in which the arms are run.
+    """Return the variants of an experiment, in the order in which they are run.
 
-    encoders: encoders in addition to the experiment's own. Every arm is also run from these, except reference lines and
-    estimates. size: as in `complete`. caps: numbers of tokens to use from a source; if there are several, each has its
-    own line. imported: names of imported word vectors, which need no source text.
+    encoders: encoders in addition to the experiment's own. Every arm is also run from these, except reference variants
+    and estimates. size: as in `complete`. caps: numbers of tokens to use from a source; if there are several, each has
+    its own variant. imported: names of imported word vectors, which need no source text.
     """
     amounts = [f"{cap}tokens" for cap in caps] if len(caps) > 1 else [""]
     lines: list[Cell] = []
@@ -524,7 +524,7 @@ def sized(arm: Arm, size: int) -> Arm:
 
 
 def claimed(cells: Sequence[Cell], name: str) -> Cell | None:
-    """Return the line that the planned test is about; None if no arm is judged.
+    """Return the variant that the planned test is about; None if no arm is judged.
 
     Its arm is the one called `name`, else the first arm that selects, else the first judged arm. Its budget is the
     first one, its encoder the experiment's own.
@@ -535,12 +535,12 @@ def claimed(cells: Sequence[Cell], name: str) -> Cell | None:
 
 
 def as_much_as(cell: Cell, cells: Sequence[Cell], name: str) -> Cell | None:
-    """Return the line that sets the number of tokens for `cell`; None if `cell` follows its own budget.
+    """Return the variant that sets the number of tokens for `cell`; None if `cell` follows its own budget.
 
     The same number of sentences is not the same amount of text: one strategy prefers short sentences, another long
-    ones. So only the claim's line follows its budget in sentences. If the claim selects nothing, the first strategy's
-    line does. All other lines select as many tokens as that line. At a budget that the claim's arm does not have, they
-    select a multiple (`times`) of the tokens of its first line.
+    ones. So only the claim's variant follows its budget in sentences. If the claim selects nothing, the first
+    strategy's variant does. All other variants select as many tokens as that variant. At a budget that the claim's arm
+    does not have, they select a multiple (`times`) of the tokens of its first variant.
     """
     if not cell.arm.chooses or Budget.parse(cell.budget).unit == "tokens":
         return None
@@ -554,7 +554,7 @@ def as_much_as(cell: Cell, cells: Sequence[Cell], name: str) -> Cell | None:
 
 
 def times(cell: Cell, other: Cell) -> float:
-    """Return the budget of `cell` divided by that of `other`, the line that sets its number of tokens."""
+    """Return the budget of `cell` divided by that of `other`, the variant that sets its number of tokens."""
     return Budget.parse(cell.budget).value / Budget.parse(other.budget).value
 
 
@@ -568,7 +568,7 @@ def baseline(cell: Cell, others: Sequence[Cell]) -> Cell:
 
 
 def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
-    """Return the line that `cell` must beat in addition to `none`; None if it has no control.
+    """Return the variant that `cell` must beat in addition to `none`; None if it has no control.
 
     The controls (SOURCES.md, Random controls) are: `random` at the same budget for a selection; `random-only` for TAPT;
     frozen states of the original encoder for `lm`; the same number of random assisting sentences for `skl`; unchanged
@@ -589,7 +589,7 @@ def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
 
 
 def against(cell: Cell) -> str:
-    """Describe what a control uses, such as "unchanged copies of the same sentences"; "" if the line is no control."""
+    """Describe what a control uses, such as "unchanged copies of the same sentences"; "" for other variants."""
     name = cell.arm.plain_name
     return _AGAINST.get(name) or _AGAINST.get(name.partition(":")[0], "")
 

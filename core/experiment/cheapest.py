@@ -1,16 +1,16 @@
-"""Find the line of an experiment that gains most points of F1 per minute, and describe it in a sentence.
+"""Find the variant of an experiment that gains most points of F1 per minute, and describe it in a sentence.
 
-Each line has a confidence interval of its gain over `none`, corrected for the number of lines (Bonferroni). It also has
-two costs beyond those of `none`: machine time and a person's time. They are never added, because only the user knows
-what a minute of work is worth.
+Each variant has a confidence interval of its gain over `none`, corrected for the number of variants (Bonferroni). It
+also has two costs beyond those of `none`: machine time and a person's time. They are never added, because only the user
+knows what a minute of work is worth.
 
-A line is the cheapest in one kind of time if two conditions hold. Its interval is above 0. Its highest cost per point,
-at the lower end of its interval, is below the lowest cost per point of every other line. A line is the cheapest overall
-if this holds for machine time and it costs a person no more per point than any other line. If the cheapest lines differ
-between machine time and a person's time, the sentence names both.
+A variant is the cheapest in one kind of time if two conditions hold. Its interval is above 0. Its highest cost per
+point, at the lower end of its interval, is below the lowest cost per point of every other variant. A variant is the
+cheapest overall if this holds for machine time and it costs a person no more per point than any other variant. If the
+cheapest variants differ between machine time and a person's time, the sentence names both.
 
-If all gains and costs are equal, a line is named in at most 5% of cases: a wrong name needs an interval that misses its
-true gain, and all intervals together contain the true gains in at least 95%.
+If all gains and costs are equal, a variant is named in at most 5% of cases: a wrong name needs an interval that misses
+its true gain, and all intervals together contain the true gains in at least 95%.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,16 +28,16 @@ from core.stats.bootstrap import Difference, compare, compare_line
 from core.stats.pooled import Estimate
 
 LEVEL = 0.95
-LEAST = 60.0  # lower limit of a line's cost in seconds, because shorter times differ by chance
+LEAST = 60.0  # lower limit of a variant's cost in seconds, because shorter times differ by chance
 MOST_TIMES = 16  # a forecast multiplies the number of replicates by at most this
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """A line with its gain over `none` and its cost.
+    """A variant with its gain over `none` and its cost.
 
-    lo, hi: confidence interval of the gain in points of F1, corrected for the number of lines. seconds: machine time
-    per training beyond that of `none`, at least LEAST. person_seconds: time that a person must work for the line.
+    lo, hi: confidence interval of the gain in points of F1, corrected for the number of variants. seconds: machine time
+    per training beyond that of `none`, at least LEAST. person_seconds: time that a person must work for the variant.
     estimate: the gain with the parts of its variance.
     """
 
@@ -62,14 +62,14 @@ class Way:
         return cost(self) / self.lo if self.lo > 0 else inf
 
     def words(self, ways: Sequence["Way"]) -> str:
-        """Return name, gain and cost in words. ways: all lines; if any takes a person's time, name that cost too."""
+        """Return name, gain and cost in words. ways: all variants; if any takes a person's time, name that cost too."""
         machine = "less than a minute" if self.seconds <= LEAST else duration(self.seconds)
         person = f" and {duration(self.person_seconds) if self.person_seconds else 'none'} of your time"
         interval = f"{self.gain:+z.1f} points [{self.lo:+z.1f}, {self.hi:+z.1f}]"
         return f"{self.name} ({interval} in {machine} of machine time{person * _asks(ways)})"
 
     def repeated(self, times: int) -> "Way":
-        """Return the line with the interval expected for the same gain and `times` as many replicates."""
+        """Return the variant with the interval expected for the same gain and `times` as many replicates."""
         one = self.estimate
         shrunk = sqrt((one.falling / times + one.fixed) / max(one.falling + one.fixed, 1e-12))
         lo, hi = self.gain - (self.gain - self.lo) * shrunk, self.gain + (self.hi - self.gain) * shrunk
@@ -80,17 +80,17 @@ Cost = Callable[[Way], float]
 
 
 def by_machine(way: Way) -> float:
-    """Return the line's machine time in seconds."""
+    """Return the variant's machine time in seconds."""
     return way.seconds
 
 
 def by_person(way: Way) -> float:
-    """Return the time that a person must work for the line, in seconds."""
+    """Return the time that a person must work for the variant, in seconds."""
     return way.person_seconds
 
 
 def winner(ways: Sequence[Way], cost: Cost = by_machine) -> Way | None:
-    """Return the line that gains more per second than every other; None if the intervals do not show such a line."""
+    """Return the variant that gains more per second than all others; None if the intervals do not show one."""
     for way in ways:
         if way.worst(cost) < _least(ways, way, cost):
             return way
@@ -98,15 +98,18 @@ def winner(ways: Sequence[Way], cost: Cost = by_machine) -> Way | None:
 
 
 def _least(ways: Sequence[Way], way: Way, cost: Cost) -> float:
-    """Return the fewest seconds per point that the intervals of the other variants allow; inf without other variants."""
+    """Return the fewest seconds per point that the intervals of the other variants allow; inf without others."""
     return min((other.best(cost) for other in ways if other is not way), default=inf)
 
 
 def found(ways: Sequence[Way], missing: Sequence[str] = ()) -> Cheapest:
-    """Return the cheapest line, described in sentences. missing: kinds of lines that were not compared, in words."""
+    """Return the cheapest variant, described in sentences.
+
+    missing: kinds of variants that were not compared, in words.
+    """
     machine, person = winner(ways), winner(ways, by_person)
     gains = any(way.lo > 0 for way in ways)
-    unknown = "" if _asks(ways) or not gains else " No line here takes any of your time."
+    unknown = "" if _asks(ways) or not gains else " No variant here takes any of your time."
     unknown += f" Not compared here: {_listed(missing)}." if missing else ""
     if machine and machine.worst(by_person) <= _least(ways, machine, by_person):
         words = f"The cheapest way to the next point is {machine.words(ways)}, because {_because(ways)}."
@@ -117,9 +120,17 @@ def found(ways: Sequence[Way], missing: Sequence[str] = ()) -> Cheapest:
         counts = "Only you can decide how much machine time a minute of your work is worth."
         parts = [_cheapest_in("machine time", machine, ways), _cheapest_in("your own time", person, ways), counts]
     elif machine:
-        parts = [_cheapest_in("machine time", machine, ways), "In your own time, it is not known.", _free(ways)]
+        parts = [
+            _cheapest_in("machine time", machine, ways),
+            "Which way takes the least of your own time is not known.",
+            _free(ways),
+        ]
     elif person:
-        parts = [_cheapest_in("your own time", person, ways), "In machine time, it is not known.", decide]
+        parts = [
+            _cheapest_in("your own time", person, ways),
+            "Which way takes the least machine time is not known.",
+            decide,
+        ]
     else:
         parts = [_open(ways), decide]
     return Cheapest(
@@ -133,12 +144,12 @@ def found(ways: Sequence[Way], missing: Sequence[str] = ()) -> Cheapest:
 
 def _because(ways: Sequence[Way]) -> str:
     if len(ways) == 1:
-        return "it is the only line beside none"
+        return "it is the only variant besides none"
     if not _asks(ways):
-        return "every other line here costs more per point, even at the best end of its interval"
+        return "every other variant here costs more per point, even at the best end of its interval"
     return (
-        "every other line here costs more machine time per point, even at the best end of its interval, and none costs "
-        "less of your time"
+        "every other variant here costs more machine time per point, even at the best end of its interval, and none "
+        "costs less of your time"
     )
 
 
@@ -151,9 +162,9 @@ def _cheapest_in(whose: str, way: Way, ways: Sequence[Way]) -> str:
 
 
 def _free(ways: Sequence[Way]) -> str:
-    """Return a sentence that names the lines that may gain and take none of a person's time; "" if there is none."""
+    """Return a sentence that names the variants that may gain and take none of a person's time; "" if there is none."""
     names = [way.name for way in ways if way.hi > 0 and not way.person_seconds]
-    return f"These take none of your time and may gain: {_listed(names)}." if names else ""
+    return f"These take none of your time, and a gain is possible: {_listed(names)}." if names else ""
 
 
 def _open(ways: Sequence[Way]) -> str:
@@ -162,13 +173,15 @@ def _open(ways: Sequence[Way]) -> str:
         shown = _listed([way.words(ways) for way in gaining])
         return f"Which way to the next point is the cheapest is not known. Shown to gain: {shown}."
     among = (
-        f"After a correction for {len(ways):,} lines, no line is" if len(ways) > 1 else "The line beside none is not"
+        f"After a correction for {len(ways):,} variants, no variant is"
+        if len(ways) > 1
+        else "The variant besides none is not"
     )
     return f"{among} shown to gain over none, so no cheapest way to the next point is named."
 
 
 def _times(ways: Sequence[Way]) -> int:
-    """Return the factor for the number of replicates at which one line would be the cheapest in machine time.
+    """Return the factor for the number of replicates at which one variant would be the cheapest in machine time.
 
     The gains are assumed to stay the same. Return 0 if even MOST_TIMES is too small.
     """
@@ -177,12 +190,14 @@ def _times(ways: Sequence[Way]) -> int:
 
 def _decide(times: int) -> str:
     if times:
-        return f"At these gains, about {times} times as many replicates would decide."
-    return f"At these gains, {MOST_TIMES} times as many replicates would not decide either."
+        return f"At these gains, about {times} times as many replicates would be enough to find the cheapest way."
+    return f"At these gains, even {MOST_TIMES} times as many replicates would not be enough to find the cheapest way."
 
 
 def cheapest(board: ExperimentResult, store: RunStore) -> Cheapest | None:
-    """Return the cheapest line of a finished experiment; None if its taggers learnt nothing or `none` is its only line.
+    """Return the cheapest variant of a finished experiment.
+
+    Return None if no tagger learnt anything, or if there is no variant except `none`.
 
     Controls are left out, except random text, because a user may want to pre-train on random text. Errors: CorpusError,
     RunError if an evaluation is gone.
@@ -199,7 +214,7 @@ def cheapest(board: ExperimentResult, store: RunStore) -> Cheapest | None:
     for row in others:
         own = tables(row, store)
         gap = compare_line(own, baseline) if row.reference else compare(own, baseline, same_seeds=True)
-        # A reference line trains no tagger, so it may take less time than `none`; `_way` raises its cost to LEAST.
+        # A reference variant trains no tagger, so it may take less time than `none`; `_way` raises its cost to LEAST.
         ways.append(_way(line_name(row), gap, (row.seconds or 0.0) - usual, level, row.person_seconds))
     ways += [way for line in estimated if (way := _of_labels(line, none, store, level))]
     return found(ways, _missing(others, board.more_labels))
@@ -227,7 +242,7 @@ def _way(name: str, gap: Difference, seconds: float, level: float, person_second
 
 
 def _of_labels(line: MoreLabels, none: ArmRow, store: RunStore, level: float) -> Way | None:
-    """Return the line of an estimate `labels:+N`; None if its interval cannot be computed.
+    """Return the variant of an estimate `labels:+N`; None if its interval cannot be computed.
 
     The tagger's time is assumed to grow in proportion to the number of labels.
     """
@@ -246,7 +261,10 @@ def _of_labels(line: MoreLabels, none: ArmRow, store: RunStore, level: float) ->
 
 
 def _missing(others: Sequence[ArmRow], labels: Sequence[MoreLabels]) -> list[str]:
-    """List the kinds of lines that the experiment lacks, in words. labels: its estimates, with and without a score."""
+    """List the kinds of variants that the experiment lacks, in words.
+
+    labels: its estimates, with and without a score.
+    """
     names = [row.arm for row in others]
     borrowed = any(arm.first or arm.assisting for arm in (find(name.partition(f" {ENCODER}")[0]) for name in names))
     unknown = "more labels (which could not be estimated)" if labels else "more labels"

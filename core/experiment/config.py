@@ -1,4 +1,4 @@
-"""Options of an experiment, which are checked before anything is computed; its lines and their replicates.
+"""Options of an experiment, which are checked before anything is computed; its variants and their replicates.
 
 An arm with one S_C and one pre-training is a single sample. Several taggers on it show how much taggers vary, but not
 how much the result would vary with another selection and another pre-training (SOURCES.md, Replicates).
@@ -83,10 +83,11 @@ Repeat = Literal["tagger", "pipeline"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replicate:
-    """One repetition of a line.
+    """One repetition of a variant.
 
     draw: seed of the selection, of MLM and of a rebuilt L_C. seeds: seeds of the taggers that it trains; each seed of
-    the experiment has `taggers` of them. number: counted from 1; 0 if the line has a single selection and pre-training.
+    the experiment has `taggers` of them. number: counted from 1; 0 if the variant has a single selection and
+    pre-training.
     """
 
     draw: int
@@ -99,7 +100,7 @@ class Replicate:
         return (self.number - 1) % 2
 
     def in_words(self) -> str:
-        """Return its name, such as "replicate 2"; "" if the line has a single replicate."""
+        """Return its name, such as "replicate 2"; "" if the variant has a single replicate."""
         return f"replicate {self.number}" if self.number else ""
 
 
@@ -229,7 +230,9 @@ class ExperimentConfig(Config):
 
     imports: tuple[str, ...] = option((), "Runs that imported the word vectors.", hidden=True)
     weights: str = option("", "Hashes of the encoders and ready models.", hidden=True)
-    edition: str = option("", "Edition of the analysis and of the methods that rebuild labels.", hidden=True)
+    edition: str = option(
+        "", "Version of the analysis and of the methods that rebuild labels, set by Winnow.", hidden=True
+    )
 
     def settled(self) -> Self:
         """Return the options with `weights`, `edition`, `imports` and the dimension of word vectors filled in.
@@ -385,12 +388,12 @@ class ExperimentConfig(Config):
         self._check_looks()
         self._check_cross()
         self._check_names()
-        _ = self.references  # raises ConfigError if the options of a reference line are wrong
+        _ = self.references  # raises ConfigError if the options of a reference variant are wrong
         return self
 
     @property
     def references(self) -> dict[str, Config]:
-        """{name of a reference line: options of its run}. Errors: ConfigError, also for a host that is not allowed."""
+        """{name of a reference variant: options of its run}. Errors: ConfigError, also if a host is not allowed."""
         found = dict[str, Config]()
         for arm in map(arms.find, self.arms):
             if kind := arm.reference:
@@ -402,7 +405,7 @@ class ExperimentConfig(Config):
 
     @property
     def hosts(self) -> list[str]:
-        """Other computers that the reference lines send sentences to."""
+        """Other computers that the reference variants send sentences to."""
         asked = [line.settled() for line in self.references.values() if isinstance(line, LlmConfig)]
         return sorted({line.allow_host for line in asked if line.allow_host})
 
@@ -443,8 +446,8 @@ class ExperimentConfig(Config):
             raise ConfigError(f"looks: the last, {self.looks[-1]}, must be the number of seeds, {len(self.seeds)}.")
         if not self.claimed or not self.replicates(self.claimed)[0].number:
             raise ConfigError(
-                "looks: only an experiment that repeats its pipeline for each seed can end early; give repeat pipeline "
-                "and a variant that pre-trains or rebuilds labels, or leave the looks out."
+                "looks: only an experiment that repeats its pipeline for each seed can end early; set repeat to "
+                "pipeline and add a variant that pre-trains or rebuilds labels, or leave out looks."
             )
 
     def _check_cross(self) -> None:
@@ -524,7 +527,7 @@ class ExperimentConfig(Config):
 
     @property
     def cells(self) -> list[Cell]:
-        """Every line of the leaderboard: the arms that were asked for, and the baselines that a verdict requires."""
+        """Every variant: the arms that were asked for, and the baselines that a verdict requires."""
         size, caps, imported = arms.set_size(self.rebuild), self.cap_tokens, self.imported_vectors
         cells = arms.cells(self._names(), self.budgets, self.encoders, size=size, caps=caps, imported=imported)
         claim = claimed(cells, self.claim)
@@ -534,7 +537,7 @@ class ExperimentConfig(Config):
 
     @property
     def claimed(self) -> Cell | None:
-        """Line that the claim is about; None if no arm is judged."""
+        """Variant that the claim is about; None if no arm is judged."""
         return claimed(self.cells, self.claim)
 
     @property
@@ -543,11 +546,11 @@ class ExperimentConfig(Config):
         return self.looks or (len(self.seeds),)
 
     def replicates(self, cell: Cell) -> tuple[Replicate, ...]:
-        """Return the replicates of a line, in order.
+        """Return the replicates of a variant, in order.
 
-        If only the taggers of a line depend on the seed, as for `none`, one replicate trains the taggers of all seeds.
-        An estimate has one replicate per seed, because each draws other parts of the labels. A reference line has one
-        replicate without seeds; with swapped halves, one for each half that is tested.
+        If only the taggers of a variant depend on the seed, as for `none`, one replicate trains the taggers of all
+        seeds. An estimate has one replicate per seed, because each draws other parts of the labels. A reference variant
+        has one replicate without seeds; with swapped halves, one for each half that is tested.
         """
         if cell.arm.reference:
             halves = enumerate(self.seeds, 1) if self.cross else [(0, self.draw_seed)]
@@ -563,7 +566,7 @@ class ExperimentConfig(Config):
 
     @property
     def tagger_seeds(self) -> tuple[int, ...]:
-        """Seeds of all taggers of a line, replicate by replicate."""
+        """Seeds of all taggers of a variant, replicate by replicate."""
         return tuple(tagger for seed in self.seeds for tagger in self._of_seed(seed))
 
     def _of_seed(self, seed: int) -> tuple[int, ...]:
@@ -592,15 +595,15 @@ class HalvesConfig(Config):
 
 
 def tokens_read(budget: str, caps: Sequence[int], smallest: int) -> int:
-    """Return the number of tokens that a line uses from its source.
+    """Return the number of tokens that a variant uses from its source.
 
-    budget: budget of the line; "" if there is only one size. smallest: tokens of the smallest source.
+    budget: budget of the variant; "" if there is only one size. smallest: tokens of the smallest source.
     """
     return int(Budget.parse(budget).value) if budget else next(iter(caps), smallest)
 
 
 def random_multiples(claim: Cell) -> list[Cell]:
-    """Return the lines of `random` at the claim's budget and at multiples of that budget. Errors: ConfigError."""
+    """Return the variants of `random` at the claim's budget and at multiples of that budget. Errors: ConfigError."""
     budget = Budget.parse(claim.budget)
     if budget.unit == "fraction" and budget.value * TIMES[-1] > 1:
         raise ConfigError(

@@ -78,7 +78,7 @@ class Cost:
 
     steps: in the order in which they are run. memory_gb, disk_gb: upper bounds in GB (10^9 bytes).
     wall: seconds that the experiment takes with `at_once` steps in parallel, one per card of this machine.
-    basis: sentences on how training times were estimated. person: {line: seconds of labelling that it stands for}.
+    basis: sentences on how training times were estimated. person: {variant: seconds of labelling that it stands for}.
     """
 
     steps: tuple[Priced, ...]
@@ -92,7 +92,7 @@ class Cost:
 
     @property
     def person_words(self) -> str:
-        """Sentence on the time that a person must work to use the lines."""
+        """Sentence on the time that a person must work to use the variants."""
         if not self.person:
             return "No variant takes any of your time."
         times = [f"{line} stands for {duration(seconds)}" for line, seconds in self.person.items()]
@@ -109,12 +109,12 @@ class Cost:
 
     @property
     def lines(self) -> dict[str, float]:
-        """{line: seconds}; work that several lines share is counted with the first of them."""
+        """{variant: seconds}; work that several variants share is counted with the first of them."""
         names = dict.fromkeys(step.line for step in self.steps)
         return {name: sum(step.seconds for step in self.steps if step.line == name) for name in names}
 
     def as_json(self, what: str = "arms") -> dict[str, object]:
-        """Return the fields that `--plan-only --json` prints. what: key of the lines, "tasks" for a study."""
+        """Return the fields that `--plan-only --json` prints. what: key of the variants, "tasks" for a study."""
         lines = {name: seconds / 3600 for name, seconds in self.lines.items()}
         sizes = {"memory_gb": self.memory_gb, "disk_gb": self.disk_gb, "device": self.device}
         times = {"hours": self.seconds / 3600, "wall_hours": self.wall / 3600, "at_once": self.at_once}
@@ -123,7 +123,7 @@ class Cost:
 
 
 class Seconds:
-    """Estimates the seconds of each step; work that several lines share is counted with the first line.
+    """Estimates the seconds of each step; work that several variants share is counted with the first variant.
 
     measured: result of `calibrate`. corpora: {role: corpus}. firsts: as in `Stages`. others: {encoder of the axis: its
     `calibrate` result}. speeds: speeds measured in finished runs; None: use those in `measured`. dictionary: lists of
@@ -177,7 +177,7 @@ class Seconds:
         return sum(corpus.n_tokens for corpus in (self.corpora["test"], *self.also_test))
 
     def _new(self, step: Step) -> bool:
-        """Return False for taggers of `none` on a part of L_C if an earlier line also trains them."""
+        """Return False for taggers of `none` on a part of L_C if an earlier variant also trains them."""
         shared = step.part[0] and (step.cell.arm.more or step.cell.arm.name == NONE)
         return not shared or self._first("part", *map(str, (*step.part, step.replicate.seeds)))
 
@@ -228,12 +228,12 @@ class Seconds:
         return seconds
 
     def pretrain(self, cell: Cell) -> float:
-        """Return the seconds of a line's MLM."""
+        """Return the seconds of a variant's MLM."""
         if other := self._of_its_encoder(cell):
             return other.pretrain(cell)
         sentences, tokens = self._reads(cell)
         if self.config.fixed != "none":
-            # All lines train on as much text as the line with the most.
+            # All variants train on as much text as the variant with the most.
             reads = [self._reads(c) for c in self.config.cells if c.arm.pretrains and c.arm.budget != WHOLE]
             sentences, tokens = max(reads, default=(sentences, tokens))
         roles = ["task"] * cell.arm.task + ["domain"] * bool(cell.arm.strategy)
@@ -272,7 +272,7 @@ class Seconds:
     def finetune(self, size: int, cell: Cell | None = None, replicate: Replicate | None = None) -> float:
         """Return the seconds of training taggers on `size` sentences of L_C; 0: all of it.
 
-        cell: line of the taggers; None: `none`. replicate: replicate whose seeds to train; None: all seeds.
+        cell: variant of the taggers; None: `none`. replicate: replicate whose seeds to train; None: all seeds.
         """
         if cell and (other := self._of_its_encoder(cell)):
             return other.finetune(size, cell, replicate)
@@ -314,7 +314,7 @@ class Seconds:
         return whole.expected
 
     def _of_its_encoder(self, cell: Cell) -> "Seconds | None":
-        """Return the estimates under a line's encoder of the axis; None if it has the experiment's own encoder."""
+        """Return the estimates under a variant's encoder of the axis; None if it has the experiment's own encoder."""
         measured = self.others.get(cell.arm.encoder)
         if measured is None:
             return None
@@ -348,7 +348,7 @@ class Seconds:
         return Read(sentences=round(grown), pieces=grown * pieces)
 
     def _borrowed(self, cell: Cell, seeds: int) -> float:
-        """Return the seconds for a line's word vectors, frozen states (all seeds), or the audit of another corpus."""
+        """Return the seconds for word vectors, for frozen states (all seeds), or for the audit of another corpus."""
         arm = cell.arm
         if arm.assisting:
             return self.corpora["assisting"].n_tokens * AUDIT if self._first("audit assisting") else 0.0
@@ -363,7 +363,7 @@ class Seconds:
         return self._cap(cell) * (SKIPGRAM + (AUDIT if self._first("audit source") else 0))
 
     def _cap(self, cell: Cell) -> int:
-        """Return the number of tokens that a line uses from its source."""
+        """Return the number of tokens that a variant uses from its source."""
         smallest = min((corpus.n_tokens for corpus in self.sources), default=0)
         return tokens_read(cell.budget, self.config.cap_tokens, smallest)
 
@@ -373,7 +373,7 @@ class Seconds:
         return estimate.mlm(speed, settings, sentences=sentences, tokens=tokens, held_out=held_out).expected
 
     def _reads(self, cell: Cell) -> tuple[int, float]:
-        """Return (sentences, tokens) of the text for a line's MLM, including sentences that flags may remove later."""
+        """Return (sentences, tokens) of a variant's text for MLM, including sentences that flags may remove later."""
         if cell.arm.source:
             per_token = sum(map(len, self.sources)) / sum(corpus.n_tokens for corpus in self.sources)
             return round(self._cap(cell) * per_token), float(self._cap(cell))
@@ -386,7 +386,7 @@ class Seconds:
         return sentences, tokens
 
     def _selected(self, cell: Cell) -> int:
-        """Return about how many sentences of D_C a line selects; all for a threshold."""
+        """Return about how many sentences of D_C a variant selects; all for a threshold."""
         if cell.arm.plain_name == CONTROL:
             return len(self.corpora["task"])
         domain = self.corpora["domain"]

@@ -271,7 +271,7 @@ def _of_experiment(run: Run, examples: bool, reported: Mapping[str, Any]) -> Rep
 
 
 def _types(base: ArmRow | None, main: ArmRow | None) -> list[TypeScores]:
-    """Return scores by type of the baseline and the main line; [] if files are gone."""
+    """Return scores by type of the baseline and the main variant; [] if files are gone."""
     with suppress(RunError, CorpusError):
         if base and main:
             # If halves are swapped, replicates have different test sets.

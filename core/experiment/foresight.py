@@ -85,9 +85,9 @@ class Foresight:
 
     points: smallest gain that `seeds` seeds detect at 80% power (`power.detectable`), with confidence intervals at
     `level`. further: {larger number of seeds: smallest gain}. effect: gain to detect, points. plans: chances of
-    detecting the effect, for the plan itself and larger ones; () if they were not asked for. claim: line that the claim
-    is about; "": none. quick: True if the plan repeats only the taggers, which cannot show the claim. taggers: number
-    per replicate of the plan.
+    detecting the effect, for the plan itself and larger ones; () if they were not asked for. claim: variant that the
+    claim is about; "": none. quick: True if the plan repeats only the taggers, which cannot show the claim. taggers:
+    number per replicate of the plan.
     """
 
     points: float
@@ -174,7 +174,7 @@ def repeated(config: ExperimentConfig, n: int) -> ExperimentConfig:
 def with_times(config: ExperimentConfig, times: int) -> ExperimentConfig:
     """Return the same experiment with `times` as many replicates, including the present ones.
 
-    It has no interim analyses, because these could end it before the differences of other lines are settled.
+    It has no interim analyses, because these could end it before the differences of other variants are settled.
     """
     return config.model_copy(update={"seeds": _seeds(config, times * len(config.seeds)), "looks": ()})
 
@@ -292,7 +292,7 @@ def _spread(config: ExperimentConfig, home: Path) -> Spread:
 
 
 def _swapped(marks: tuple[str, ...], home: Path) -> Iterator[Resampled]:
-    """Yield the difference between each pre-trained line and the first pre-trained line of experiments with halves.
+    """Yield differences between pre-trained variants of experiments with halves: each against the first.
 
     Read only the `NEWEST` finished experiments that swapped halves of the same train, dev and test sets. marks: their
     fingerprints.
@@ -310,7 +310,7 @@ def _swapped(marks: tuple[str, ...], home: Path) -> Iterator[Resampled]:
 
 
 def _replicates(train: str, test: str, home: Path) -> Iterator[list[Evaluation]]:
-    """Yield the evaluations of lines with several replicates, from the newest finished experiments on these labels."""
+    """Yield the evaluations of replicated variants, from the newest finished experiments on these labels."""
     store = RunStore(home)
     # Leave out experiments with swapped halves: their replicates have different test sets, which adds to the spread.
     whole = (run for run in store.list("experiment") if not run.manifest.config.get("cross"))

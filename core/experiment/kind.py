@@ -3,8 +3,8 @@
 Every variant differs from `none` in one respect (`arms`): the text that its encoder or word vectors trained on, the
 labels that it borrows, or the rebuilding of its L_C. All variants have the same seeds and settings. They also have the
 same encoder and L_C, unless the variant changes these. With the preset `quick` the last epoch is kept. Each fine-tuning
-is tested once. Reference lines train nothing: a run of another kind finds the entities of their test sets. Estimates of
-more labels train taggers on parts of L_C.
+is tested once. Reference variants train nothing: a run of another kind finds the entities of their test sets. Estimates
+of more labels train taggers on parts of L_C.
 
 `halves` splits a pool of labelled sentences into two halves, each the test set of the other. A sentence and its near
 duplicates (`corpora.hygiene`) are in the same half (SOURCES.md, Halves swapped).
@@ -51,7 +51,10 @@ LOOK = 1.0  # seconds between two checks of steps that other processes run
 
 
 def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
-    """Make or find all runs of the experiment and compare its lines. Artifacts: `leaderboard.csv`, `leaderboard.md`."""
+    """Make or find all runs of the experiment and compare its variants.
+
+    Artifacts: `leaderboard.csv`, `leaderboard.md`.
+    """
     cells = config.cells
     _check_budgets(config, job)
     if added := [name for name in dict.fromkeys(cell.arm.plain_name for cell in cells) if name not in config.arms]:
@@ -102,7 +105,7 @@ def _check_budgets(config: ExperimentConfig, job: Job) -> None:
 def _make_runs(config: ExperimentConfig, job: Job) -> tuple[Stages, list[FinishedLine], PlannedTest | None]:
     """Make or find the runs, block by block, until the planned test ends the experiment.
 
-    Errors: those of `ReferenceKind.check`, before any other step, if a reference line cannot run now.
+    Errors: those of `ReferenceKind.check`, before any other step, if a reference variant cannot run now.
     """
     measured = results.read(job.child("calibrate", **calibration_options(config)), CalibrateResult)
     others = {
@@ -112,7 +115,7 @@ def _make_runs(config: ExperimentConfig, job: Job) -> tuple[Stages, list[Finishe
     priced = cost(config, measured, job.home, job.kinds, others)
     left = {step.line for step in priced.steps if not step.finished}
     for name, options in config.references.items():
-        if name in left:  # a finished line needs its server or folder no longer
+        if name in left:  # a finished variant needs its server or folder no longer
             KINDS[find(name).reference].check(options, job)
     stages, clock = Stages(config, job), Clock(priced.steps, job.context)
     sources = {cell: stages.named[cell.arm.source].fingerprint for cell in config.cells if stages.source(cell)}
@@ -147,7 +150,7 @@ def make_steps(steps: Sequence[Step], runs: dict[Step, Run], job: Job, begins: B
     """Make or find the runs of `steps`, which are in order, and add them to `runs`.
 
     This process makes them one by one. With `--on` a cluster, or `--on ray` on several cards, it makes only three kinds
-    of steps itself: splits, selections (Ray computes their chunks), and reference lines, because their folders and
+    of steps itself: splits, selections (Ray computes their chunks), and reference variants, because their folders and
     servers may be on this machine only. Then Ray runs every other step in a process of its own.
     """
     on = Where.asked().on

@@ -1,4 +1,4 @@
-"""The leaderboard of an experiment: scores, intervals, verdict and cost of every line, and the planned test.
+"""The leaderboard of an experiment: scores, intervals, verdict and cost of every variant, and the planned test.
 
 Mahapatra et al. 2022, Tables 3 and 5, with verdicts (SOURCES.md, Verdict). Verdicts are about the first test set.
 Further test sets are reported one by one. A mean over easy and hard sets would hide a loss on one of them (SOURCES.md,
@@ -74,11 +74,11 @@ Collapsed = Mapping[Cell, Sequence[int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedChain:
-    """The finished runs of one replicate of a line.
+    """The finished runs of one replicate of a variant.
 
-    tuned: {part of L_C: its `finetune` run}; (0, 0) is all of L_C. For a reference line, (0, 0) is the run that found
-    the entities. labels: runs that rebuilt L_C or scored assisting sentences. halves: if halves are swapped, the run
-    that split the labelled sentences.
+    tuned: {part of L_C: its `finetune` run}; (0, 0) is all of L_C. For a reference variant, (0, 0) is the run that
+    found the entities. labels: runs that rebuilt L_C or scored assisting sentences. halves: if halves are swapped, the
+    run that split the labelled sentences.
     """
 
     replicate: Replicate
@@ -100,7 +100,7 @@ class FinishedChain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedLine:
-    """The finished runs behind one line of the leaderboard.
+    """The finished runs of one variant.
 
     source: fingerprint of its source text, if it has one. taggers: number per replicate; their counts are pooled.
     """
@@ -112,12 +112,12 @@ class FinishedLine:
 
     @property
     def finetunes(self) -> list[Run]:
-        """`finetune` runs on all of L_C, one per replicate; of a reference line, the runs that found the entities."""
+        """`finetune` runs on all of L_C, one per replicate; for a reference variant, the runs that tag the test set."""
         return [chain.finetune for chain in self.chains]
 
     @property
     def trained(self) -> list[FinetuneResult]:
-        """Results of the taggers on all of L_C, one per replicate; [] for a reference line."""
+        """Results of the taggers on all of L_C, one per replicate; [] for a reference variant."""
         return [] if self.cell.arm.reference else [_tagged(run) for run in self.finetunes]
 
     @property
@@ -127,7 +127,7 @@ class FinishedLine:
 
     @property
     def runs(self) -> list[Run]:
-        """All runs behind the line on all of L_C."""
+        """All runs behind the variant on all of L_C."""
         return [*self.added, *self.finetunes]
 
     @property
@@ -137,9 +137,9 @@ class FinishedLine:
 
 
 def evaluations_of(line: FinishedLine) -> list[Evaluation]:
-    """Read the evaluations of a line on the first test set, one per replicate or seed.
+    """Read the evaluations of a variant on the first test set, one per replicate or seed.
 
-    A reference line has a single one; if halves are swapped, one per replicate.
+    A reference variant has a single one; if halves are swapped, one per replicate.
     """
     read = (evaluations_of_replicate(chain.finetune, chain.halves, line.taggers) for chain in line.chains)
     return [one for replicate in read for one in replicate]
@@ -166,7 +166,7 @@ class Changed(NamedTuple):
 
 
 def changed_of(line: FinishedLine) -> Changed:
-    """Count the changes in a line's rebuilt training sets; (0, 0) for controls and lines that change no mentions."""
+    """Count the changed mentions in a variant's rebuilt training sets; (0, 0) for controls and without rebuilding."""
     if not line.cell.arm.rebuild or line.cell.arm.control:
         return Changed(0, 0)
     sets = _rebuilt(line)
@@ -175,7 +175,7 @@ def changed_of(line: FinishedLine) -> Changed:
 
 
 def drawn_of(line: FinishedLine) -> tuple[float | None, int]:
-    """Return the share of low-CEIM mentions and the number of mentions in a line's training sets, mean over replicates.
+    """Return the share of low-CEIM mentions and the number of mentions in the training sets, mean over replicates.
 
     (None, 0) if they were not drawn by CEIM.
     """
@@ -190,7 +190,7 @@ def _rebuilt(line: FinishedLine) -> list[RebuildResult]:
 
 
 def collapsed_seeds(lines: Sequence[FinishedLine]) -> Collapsed:
-    """Return {line: seeds whose tagger learnt nothing}."""
+    """Return {variant: seeds whose tagger learnt nothing}."""
     return {line.cell: _collapsed(line) for line in lines}
 
 
@@ -200,12 +200,12 @@ def _collapsed(line: FinishedLine) -> list[int]:
 
 
 def no_line_learnt(lines: Sequence[FinishedLine], collapsed: Collapsed) -> bool:
-    """Return True if no tagger of any line learnt anything."""
+    """Return True if no tagger of any variant learnt anything."""
     return all(len(collapsed[line.cell]) == sum(len(chain.replicate.seeds) for chain in line.chains) for line in lines)
 
 
 def collapsed_words(cell: Cell, control: Cell | None, collapsed: Collapsed) -> str:
-    """Return a sentence on the seeds of a line, its baseline and its control that learnt nothing; "" if all learnt."""
+    """Name the seeds of a variant, its baseline and its control that learnt nothing; "" if all learnt."""
     named = [
         f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))} of {line}"
         for line in _compared(cell, control, collapsed)
@@ -215,14 +215,14 @@ def collapsed_words(cell: Cell, control: Cell | None, collapsed: Collapsed) -> s
 
 
 def compared(cell: Cell, control: Cell | None, lines: Sequence[FinishedLine], collapsed: Collapsed) -> Unlearnt:
-    """Count the taggers of a line, its baseline and its control, and those of them that learnt nothing."""
+    """Count the taggers of a variant, its baseline and its control, and those of them that learnt nothing."""
     names = _compared(cell, control, collapsed)
     total = sum(len(chain.replicate.seeds) for line in lines if line.cell in names for chain in line.chains)
     return Unlearnt(taggers=sum(len(collapsed[name]) for name in names), of=total)
 
 
 def _compared(cell: Cell, control: Cell | None, collapsed: Collapsed) -> list[Cell]:
-    """Return the line itself, its baseline and its control."""
+    """Return the variant itself, its baseline and its control."""
     none = baseline(cell, list(collapsed))
     others = [other for other in collapsed if other in (none, control)]
     return list(dict.fromkeys((cell, *others) if cell.arm.judged or cell.arm.reference else (cell,)))
@@ -276,7 +276,7 @@ def gain_per_hour(points: float, seconds: float) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """The verdict on a line, with its differences to `none` and to its control.
+    """The verdict on a variant, with its differences to `none` and to its control.
 
     unlearnt: number of taggers behind these differences that learnt nothing.
     """
@@ -302,7 +302,7 @@ class Judgement:
 def _judgements(
     lines: Sequence[FinishedLine], seed: int, report: Reporter, claim: Cell | None, *, bound: float, effect: float
 ) -> list[Judgement]:
-    """Judge every line. bound: significance level of the planned test."""
+    """Judge every variant. bound: significance level of the planned test."""
     cells = [line.cell for line in lines]
     tables = {str(line.cell): evaluations_of(line) for line in lines}
     baselines = {cell: tables[str(arms.baseline(cell, cells))] for cell in cells}
@@ -411,7 +411,7 @@ def _judged(verdict: Verdict, cell: Cell) -> Judgement:
 def _row(
     line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed: int, store: RunStore, *, effect: float
 ) -> ArmRow:
-    """Return a row of the leaderboard. baseline: line that it is compared with. effect: gain to detect, points."""
+    """Return a row of the leaderboard. baseline: variant that it is compared with. effect: gain to detect, points."""
     first, test = line.chains[0], [table.f1() for table in evaluations_of(line)]
     none, random, (wins, ties, losses) = judgement.none, judgement.random, judgement.duels
     changed, (low_share, mentions) = changed_of(line), drawn_of(line)
@@ -544,7 +544,7 @@ def further_tests(
     The 95% intervals cover seeds and test sentences. They are not corrected for multiple comparisons, because no
     verdict is based on them.
     crossed: True if halves are swapped. All arms share the labels of a replicate, so they are compared by replicate.
-    taggers: number per replicate. reference: True for a reference line, whose F1 has no spread of its own.
+    taggers: number per replicate. reference: True for a reference variant, whose F1 has no spread of its own.
     """
     rows = []
     for number, test in enumerate(finetunes[0].manifest.config["test"][1:], 1):
@@ -697,7 +697,10 @@ def _tokens(line: FinishedLine) -> float:
 
 
 def _evaluations(line: FinishedLine, size: int = 0, whole: int = 0) -> list[Evaluation]:
-    """Read the evaluations of a line's taggers on a part of L_C, one per replicate. whole: sentences of all of L_C."""
+    """Read the evaluations of a variant's taggers on a part of L_C, one per replicate.
+
+    whole: sentences of all of L_C.
+    """
     return [
         one
         for chain in line.chains

@@ -34,7 +34,7 @@ LEVEL = 0.95
 def estimates(
     config: ExperimentConfig, lines: Sequence[FinishedLine], train: Corpus, store: RunStore
 ) -> list[MoreLabels]:
-    """Return the estimates that an experiment asks for. lines: all its finished lines. train: L_C."""
+    """Return the estimates that an experiment asks for. lines: all its finished variants. train: L_C."""
     asked = [line for line in lines if line.cell.arm.more]
     if not asked:
         return []

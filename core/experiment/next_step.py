@@ -1,4 +1,4 @@
-"""Next steps after an experiment: use its cheapest line, or start a larger experiment that finds the cheapest line."""
+"""Next steps after an experiment: use its cheapest variant, or start a larger experiment that finds it."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ from core.projects.home import kept_per_home
 from core.shown import duration
 from core.shown_command import command
 
-# tagger: use the line's tagger. label: label more sentences. suggest: label, with the entities that a reference line
-# finds as suggestions. experiment: repeat the experiment with more replicates.
+# tagger: use the variant's tagger. label: label more sentences. suggest: label, with the entities that a reference
+# variant finds as suggestions. experiment: repeat the experiment with more replicates.
 Goal = Literal["tagger", "label", "suggest", "experiment"]
 
 
@@ -27,7 +27,7 @@ Goal = Literal["tagger", "label", "suggest", "experiment"]
 class NextStep:
     """A next step. words: label of its button.
 
-    run: id of the run that the step uses: the tagger's, the reference line's, or the experiment's. command: command
+    run: id of the run that the step uses: the tagger's, the reference variant's, or the experiment's. command: command
     line for the step; "" if there is none.
     """
 
@@ -55,7 +55,7 @@ def next_steps(run_id: str) -> Sequence[NextStep]:
 
 
 def deciding_options(run_id: str) -> Options:
-    """Return the options of the larger experiment that would find the cheapest line; {} if there is none.
+    """Return the options of the larger experiment that would find the cheapest variant; {} if there is none.
 
     Errors: RunError, ConfigError.
     """

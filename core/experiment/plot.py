@@ -46,7 +46,7 @@ _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 def seed_dots(rows: Sequence[ArmRow]) -> go.Figure:
     """Plot one row per arm: a ring for the F1 of each seed, and the verdict's mark at their mean.
 
-    A reference line has no seeds, so it has only the mark.
+    A reference variant has no seeds, so it has only the mark.
     """
     fig = figure(_height(rows), x="test score, one ring per seed", y="")
     names = [plain(line_name(row)) for row in rows]

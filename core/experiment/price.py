@@ -1,6 +1,6 @@
-"""Cost of using a leaderboard line once: machine seconds, labelled sentences, and downloads.
+"""Cost of using a variant once: machine seconds, labelled sentences, and downloads.
 
-A person's time is not part of it, because a line that only uses the given labels needs no further work.
+A person's time is not part of it, because a variant that only uses the given labels needs no further work.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from core.models.networks import ON_ENCODER
 from core.runs import durations, result
 from core.runs.store import Run, RunStore, is_run_id
 
-LEARNT_FROM = ("train", "assisting", "first", "dictionary", "distant", "names")  # inputs whose labels a line uses
+LEARNT_FROM = ("train", "assisting", "first", "dictionary", "distant", "names")  # inputs whose labels a variant uses
 NAMES = "names"  # format of an imported list of names, which has no labelled sentences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Cost of using a line once.
+    """Cost of using a variant once.
 
     seconds: computing time of one tagger and of the runs that it needs. labels: number of labelled sentences, without
     dev and test. downloads: models and vectors that had to be fetched, in words; "" for none.
@@ -35,8 +35,8 @@ class Price:
 def price(found: Run, added: Sequence[Run], reference: str, store: RunStore) -> Price:
     """Return the cost of a line: of one tagger of a replicate, and of the runs that this tagger needs.
 
-    found: the replicate's `finetune` run, or the run of a reference line. added: the runs that `found` needs.
-    reference: kind of a reference line's run; "" for other lines.
+    found: the replicate's `finetune` run, or the run of a reference variant. added: the runs that `found` needs.
+    reference: kind of a reference variant's run; "" for other variants.
     """
     own = sum(durations.by_kind([found], store).values())
     taggers = 1 if reference else len(found.manifest.config["seeds"])

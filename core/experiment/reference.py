@@ -1,9 +1,10 @@
-"""Reference lines of an experiment: other ways to find the entities of its test sets, without training a tagger.
+"""Reference variants of an experiment: other ways to find the entities of its test sets, without training a tagger.
 
-A reference line is a line of the leaderboard whose evaluation comes from a run of one of `KINDS`. An entry of `KINDS`
-holds everything that is special about such a line. `arms.py` makes its arm from the entry; `config.py`, `steps.py` and
-`cost.py` use it for the run. The name of the arm is the kind's name or, with a value, NAME:VALUE. If a user starts a
-run of these kinds outside an experiment, it is listed beside the leaderboards on the same test set (`results.py`).
+The evaluation of a reference variant comes from a run of one of `KINDS`. An entry of
+`KINDS` holds everything that is special about such a variant. `arms.py` makes its arm from the entry; `config.py`,
+`steps.py` and `cost.py` use it for the run. The name of the arm is the kind's name or, with a value, NAME:VALUE. If a
+user starts a run of these kinds outside an experiment, it is listed beside the leaderboards on the same test set
+(`results.py`).
 """
 
 import os
@@ -39,7 +40,7 @@ ANSWER = 2.0  # assumed seconds per sentence for a language model that no earlie
 
 
 class Asked(Protocol):
-    """Options of an experiment that reference lines read."""
+    """Options of an experiment that reference variants read."""
 
     encoder: str
     train: str
@@ -52,7 +53,7 @@ class Asked(Protocol):
 
 
 class Timed(Protocol):
-    """Data for estimating the seconds of a reference line; `cost.Seconds` provides it."""
+    """Data for estimating the seconds of a reference variant; `cost.Seconds` provides it."""
 
     measured: CalibrateResult
     corpora: Mapping[str, Corpus]
@@ -69,7 +70,8 @@ class Timed(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceKind:
-    """A kind of run that can be a reference line. Its functions get the value in the arm's name, "" if there is none.
+    """A kind of run that can be a reference variant. Its functions get the value in the arm's name, "" if there is
+    none.
 
     kind: the kind of run, with the option `test` and the artifacts of `dictionary`. value: word for the value, such as
     FOLDER; "" for an arm without one. normal: returns the normal spelling of a value. summary: describes the arm.
@@ -241,5 +243,5 @@ KINDS: Mapping[str, ReferenceKind] = {
 
 
 def options_of(kind: str, value: str, config: Asked) -> Options:
-    """Return the options of the run behind a reference line. config: an experiment, or a half if L_C is swapped."""
+    """Return the options of the run behind a reference variant. config: an experiment, or a half if L_C is swapped."""
     return {"test": (config.test, *config.also_test), **KINDS[kind].options(value, config)}

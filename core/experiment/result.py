@@ -32,8 +32,8 @@ from core.stats.welch import Welch
 from core.tagging import evaluations
 from core.tagging.evaluations import TooLong, TrainInTest
 
-# not tested: the arm could change too few of the labels that it was asked to change, or it is a reference line and no
-# tagger learnt anything.
+# not tested: the arm could change too few of the labels that it was asked to change, or it is a reference variant and
+# no tagger learnt anything.
 Word = Verdict | Described | Literal["not tested", "baseline", "control"]
 Interval = tuple[float, float]
 EXPLORATORY = ", exploratory"  # suffix of the answers of an arm that the claim is not about
@@ -60,32 +60,30 @@ class FurtherTest:
 class ArmRow:
     """A row of the leaderboard: an arm at a budget. F1 in percent, differences in points of F1.
 
-    budget: "" if the arm selects nothing. about: a sentence on the arm.
-    sentences, tokens: size of the text for its MLM, mean over replicates; tokens is 0 if unknown.
-    micro_f1, dev_f1: F1 on the first test set and on dev, one value per seed. If every replicate has several `taggers`,
-    there is one value per replicate: test F1 of their pooled counts, and their mean dev F1. mean, sd: mean and standard
-    deviation of `micro_f1`; sd is None for one seed. dev_mean: mean of `dev_f1`. source: fingerprint of the text behind
-    its word vectors or frozen states. reference: for a reference line, the kind of run that found its entities; "" for
-    all others. Such a line has one F1 (one per replicate if halves are swapped), no sd and no dev F1; the runs that
-    found its entities are its `finetune_runs`.
+    budget: "" if the arm selects nothing. about: a sentence on the arm. sentences, tokens: size of the text for its
+    MLM, mean over replicates; tokens is 0 if unknown. micro_f1, dev_f1: F1 on the first test set and on dev, one value
+    per seed. If every replicate has several `taggers`, there is one value per replicate: test F1 of their pooled
+    counts, and their mean dev F1. mean, sd: mean and standard deviation of `micro_f1`; sd is None for one seed.
+    dev_mean: mean of `dev_f1`. source: fingerprint of the text behind its word vectors or frozen states. reference: for
+    a reference variant, the kind of run that found its entities; "" for all others. Such a variant has one F1 (one per
+    replicate if halves are swapped), no sd and no dev F1; the runs that found its entities are its `finetune_runs`.
     finetune_runs: one per replicate. select_run, pretrain_run, label_runs, finetune_run: runs of the first replicate.
-    halves_runs: if halves are swapped, one per replicate: the run that split the labelled sentences.
-    verdict, why: the verdict in a word, and its reason. helped, chose: answers of the comparisons with its baseline and
-    with its control. They are None without such a comparison, or if one selection and pre-training cannot give one.
-    exploratory: True if the arm is judged, but the claim is about another arm.
-    delta, interval: difference to its `baseline`, at `level` (None for the baseline). delta_random, interval_random:
-    difference to its control, if it has one. estimate, estimate_random: these differences with parts of the variance.
-    wins, ties, losses: numbers of seeds that beat, equal, and lose to the same seed of `none`. seeds_needed: a sentence
-    on the number of seeds that would settle the difference. welch: Welch's test, for an arm that borrows labels.
-    hours: hours of computing by kind of run, with shared work counted for each arm; gpu_hours: their sum.
-    f1_per_hour: `delta` per hour of the runs that `none` does not need. also: scores on further test sets.
-    seconds, labels, downloads: cost of using the line once (`price.py`); None in results of earlier versions.
-    person_seconds: time that a person must work for this line, in addition to the labels that all lines share.
-    collapsed: seeds whose tagger learnt nothing. unseen_f1: F1 per seed without test sentences that are also in the
-    training set; empty if there are no such sentences.
-    changed, wanted: numbers of mentions that rebuilding L_C changed and should have changed, means over replicates.
-    low_share, mentions: for a training set drawn by CEIM, the share of low-CEIM mentions and the number of measured
-    mentions, means over replicates.
+    halves_runs: if halves are swapped, one per replicate: the run that split the labelled sentences. verdict, why: the
+    verdict in a word, and its reason. helped, chose: answers of the comparisons with its baseline and with its control.
+    They are None without such a comparison, or if one selection and pre-training cannot give one. exploratory: True if
+    the arm is judged, but the claim is about another arm. delta, interval: difference to its `baseline`, at `level`
+    (None for the baseline). delta_random, interval_random: difference to its control, if it has one. estimate,
+    estimate_random: these differences with parts of the variance. wins, ties, losses: numbers of seeds that beat,
+    equal, and lose to the same seed of `none`. seeds_needed: a sentence on the number of seeds that would settle the
+    difference. welch: Welch's test, for an arm that borrows labels. hours: hours of computing by kind of run, with
+    shared work counted for each arm; gpu_hours: their sum. f1_per_hour: `delta` per hour of the runs that `none` does
+    not need. also: scores on further test sets. seconds, labels, downloads: cost of using the variant once
+    (`price.py`); None in results of earlier versions. person_seconds: time that a person must work for this variant, in
+    addition to the labels that all variants share. collapsed: seeds whose tagger learnt nothing. unseen_f1: F1 per seed
+    without test sentences that are also in the training set; empty if there are no such sentences. changed, wanted:
+    numbers of mentions that rebuilding L_C changed and should have changed, means over replicates. low_share, mentions:
+    for a training set drawn by CEIM, the share of low-CEIM mentions and the number of measured mentions, means over
+    replicates.
     """
 
     arm: str
@@ -151,12 +149,12 @@ class ArmRow:
 
     @property
     def n_taggers(self) -> int:
-        """Number of taggers of the line."""
+        """Number of taggers of the variant."""
         return 0 if self.reference else len(self.micro_f1) * self.taggers
 
     @property
     def finetunes(self) -> Sequence[str]:
-        """All `finetune` runs of the line, one per replicate; of a reference line, the runs that found the entities."""
+        """All `finetune` runs, one per replicate; for a reference variant, the runs that tag the test set."""
         return self.finetune_runs or (self.finetune_run,)
 
 
@@ -295,7 +293,7 @@ class MoreLabels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """F1 of a run that could be a reference line, percent, and its difference to `none` with its 95% interval.
+    """F1 of a run that could be a reference variant, percent, and its difference to `none` with its 95% interval.
 
     run: the run that found the entities. about: what it used, in words.
     """
@@ -313,12 +311,12 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cheapest:
-    """The line of an experiment that gains most points per minute (`cheapest.py`). words: the result in sentences.
+    """The variant of an experiment that gains most points per minute (`cheapest.py`). words: the result in sentences.
 
-    line: the line that is the cheapest in machine time and costs a person no more per point than any other line; "" if
-    the intervals show no such line. by_machine, by_person: if `line` is "", the cheapest lines in machine time and in a
-    person's time; "" for none. times: factor for the number of replicates that would find the cheapest line; 0 if a
-    line is named, or if no feasible number would.
+    line: the variant that is the cheapest in machine time and costs a person no more per point than any other variant;
+    "" if the intervals show no such variant. by_machine, by_person: if `line` is "", the cheapest variants in machine
+    time and in a person's time; "" for none. times: factor for the number of replicates that would find the cheapest
+    variant; 0 if a variant is named, or if no feasible number would.
     """
 
     line: str
@@ -329,7 +327,7 @@ class Cheapest:
 
     @property
     def lines(self) -> list[str]:
-        """Names of the cheapest lines."""
+        """Names of the cheapest variants."""
         return [name for name in (self.line, self.by_machine, self.by_person) if name]
 
 
@@ -337,13 +335,13 @@ class Cheapest:
 class ExperimentResult:
     """Result of an `experiment` run.
 
-    leaderboard: sorted by dev F1, the only score that may decide between arms; then the reference lines, which have no
-    dev F1. curve: F1 by size of L_C; empty if no sizes were given. hours: computing hours by kind of run, each run
+    leaderboard: sorted by dev F1, the only score that may decide between arms; then the reference variants, which have
+    no dev F1. curve: F1 by size of L_C; empty if no sizes were given. hours: computing hours by kind of run, each run
     counted once. planned: None without a claim, or if a single selection and pre-training cannot test it.
     train_in_test: training sentences that also occur in dev or test. multipliers: None unless asked for. too_long:
     entities that are too long for the span taggers among the arms; None if there are none. foretold: None without a
-    claim, and with a single seed. earlier: finished analyses of the same test set. cheapest: the line that gains most
-    per minute; None if nothing was compared. more_labels: estimates of the score with more labels.
+    claim, and with a single seed. earlier: finished analyses of the same test set. cheapest: the variant that gains
+    most per minute; None if nothing was compared. more_labels: estimates of the score with more labels.
     """
 
     leaderboard: Sequence[ArmRow]
@@ -503,13 +501,13 @@ def swapped(rows: Sequence[ArmRow]) -> bool:
 
 
 def split_name(arm: str) -> tuple[str, str]:
-    """Split a line's arm into its name and its encoder of the axis; "" for the experiment's own encoder."""
+    """Split a variant's arm into its name and its encoder of the axis; "" for the experiment's own encoder."""
     name, _, encoder = arm.partition(" encoder:")
     return name, encoder
 
 
 def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
-    """Return the line that `delta` of a row is measured against; None for the experiment's own `none`.
+    """Return the variant that `delta` of a row is measured against; None for the experiment's own `none`.
 
     It is `none` from the same encoder, or the random set of the same size.
     """
@@ -534,7 +532,7 @@ def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
 
 
 def compared_with(row: ArmRow, rows: Sequence[ArmRow]) -> list[ArmRow]:
-    """Return the lines that `row` is compared with: its baseline, and the controls from the same encoder."""
+    """Return the variants that `row` is compared with: its baseline, and the controls from the same encoder."""
     base, encoder = baseline(row, rows), split_name(row.arm)[1]
     controls = [other for other in rows if other.verdict == "control" and split_name(other.arm)[1] == encoder]
     same_budget = [other for other in controls if other.budget == row.budget] or controls
@@ -551,7 +549,7 @@ def baseline_words(rows: Sequence[ArmRow]) -> str:
 
 
 def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:
-    """Read the evaluations of a line on the first test set, one per seed; with several taggers, one per replicate.
+    """Read the evaluations of a variant on the first test set, one per seed; with several taggers, one per replicate.
 
     If halves are swapped, every evaluation has a row per sentence of the pool.
     Errors: CorpusError, RunError if a run or its files are gone.
@@ -565,7 +563,7 @@ def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:
 
 
 def of_most_text(rows: Sequence[ArmRow]) -> list[ArmRow]:
-    """Return the rows, but only the line with the most tokens for each arm that uses its source in several sizes."""
+    """Return the rows, but only the variant with the most tokens for each arm that uses its source in several sizes."""
     most: dict[str, int] = {}
     for row in rows:
         most[row.arm] = max(source_tokens(row), most.get(row.arm, 0))
@@ -573,7 +571,7 @@ def of_most_text(rows: Sequence[ArmRow]) -> list[ArmRow]:
 
 
 def source_tokens(row: ArmRow) -> int:
-    """Return the number of tokens that a line uses from its source if there are several sizes, else 0."""
+    """Return the number of tokens that a variant uses from its source if there are several sizes, else 0."""
     return int(Budget.parse(row.budget).value) if row.source and row.budget else 0
 
 
@@ -620,7 +618,7 @@ def write_halves(context: RunContext, tested: Sequence[IntArray]) -> None:
 def by_replicate(tables: Sequence[Evaluation], taggers: int) -> list[Evaluation]:
     """Pool the counts of every `taggers` successive taggers, which belong to one replicate.
 
-    A run without taggers has a single table. It is counted `taggers` times, as the gold spans of other lines are.
+    A run without taggers has a single table. It is counted `taggers` times, as the gold spans of other variants are.
     """
     tables = list(tables) * taggers if len(tables) == 1 else tables
     return [Evaluation.pooled(tables[first : first + taggers]) for first in range(0, len(tables), taggers)]

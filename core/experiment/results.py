@@ -187,7 +187,8 @@ def type_scores(a: tuple[str, ...], b: tuple[str, ...]) -> list[TypeScores]:
 
 
 def beside(run_id: str) -> list[Reference]:
-    """Return the finished runs that could be reference lines but are not rows of an experiment, the highest F1 first.
+    """Return the finished runs that could be reference variants but are not rows of an experiment, the highest F1
+    first.
 
     Only runs that were tested on the experiment's first test set count. Return [] if taggers of `none` are gone, or if
     halves of the labels are swapped, because the variants then have other test sets. Errors: CorpusError if an
@@ -264,9 +265,9 @@ def sent_to(run_id: str) -> list[str]:
 
 
 def replicates(run_id: str) -> Mapping[str, tuple[str, ...]]:
-    """Return {first run: all runs} for the lines of an experiment that have several replicates on one test set.
+    """Return {first run: all runs} for the variants of an experiment that have several replicates on one test set.
 
-    Leave out lines with removed runs.
+    Leave out variants with removed runs.
     """
     here = {run.id for run in store().list("finetune")}
     lines = (tuple(row.finetunes) for row in board(run_id).leaderboard if not row.halves_runs)
@@ -307,7 +308,7 @@ def macro_f1(finetunes: Sequence[str]) -> float:
 
 
 def decodings(run_id: str) -> dict[str, dict[str, float]]:
-    """Return {line: {decoding: mean test F1}} for an experiment, over its remaining taggers. Errors: RunError."""
+    """Return {variant: {decoding: mean test F1}} for an experiment, over its remaining taggers. Errors: RunError."""
     here = {run.id: run for run in store().list("finetune")}
     lines: dict[str, dict[str, float]] = {}
     for row in board(run_id).leaderboard:

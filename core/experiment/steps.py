@@ -67,7 +67,7 @@ class Labels:
         return RebuildConfig.parse({"train": self.part(part), "holdout": (*config.held_out, config.dev), **options})
 
     def train(self, cell: Cell, runs: Sequence[Run], part: Part) -> str:
-        """Return the fingerprint of a line's training set. runs: the runs behind its labels."""
+        """Return the fingerprint of a variant's training set. runs: the runs behind its labels."""
         if not cell.arm.rebuild:
             return self.part(part)
         return self._copied(runs[-1], part) if cell.arm.copies else read(runs[-1], RebuildResult).corpus
@@ -88,7 +88,7 @@ class Labels:
         return learnable(config.assisting, self.barred, self.job)
 
     def assisting_options(self, cell: Cell, replicate: Replicate, runs: Sequence[Run], part: Part) -> Options:
-        """Return the options that add assisting sentences to a fine-tuning. runs: the line's `skl` run, if any.
+        """Return the options that add assisting sentences to a fine-tuning. runs: the variant's `skl` run, if any.
 
         Errors: ConfigError, CorpusError if no assisting sentence is left or the network cannot learn from them.
         """
@@ -171,10 +171,10 @@ class Stages:
         return (*sorted({size for size in config.train_sizes or (whole // 4, whole // 2) if 0 < size < whole}), whole)
 
     def parts(self, cell: Cell, replicate: Replicate) -> list[Part]:
-        """Return the parts of L_C that a replicate of a line is fine-tuned on.
+        """Return the parts of L_C that a replicate of a variant is fine-tuned on.
 
         For multipliers the claim, `random` and `none` are also trained on smaller parts, drawn for each replicate. A
-        reference line has no parts, because it trains nothing. An estimate has parts only.
+        reference variant has no parts, because it trains nothing. An estimate has parts only.
         """
         if cell.arm.reference:
             return [(0, 0)]
@@ -262,7 +262,7 @@ class Stages:
         return texts
 
     def source(self, cell: Cell) -> Corpus | None:
-        """Return the text that a line trains on from its source; None if it has none."""
+        """Return the text that a variant trains on from its source; None if it has none."""
         learns = cell.arm.source and not self.imported(cell.arm)
         return self.sources[self.named[cell.arm.source].fingerprint, cell.budget] if learns else None
 
@@ -302,7 +302,10 @@ class Stages:
         return SelectConfig.parse({**options, "budget": budget, **config.select})
 
     def pretrain(self, cell: Cell, replicate: Replicate, selects: Mapping[Cell, Run], pieces: float) -> PretrainConfig:
-        """Return the options of a line's pre-training. selects: its selection; with `fixed`, those of all lines."""
+        """Return the options of a variant's pre-training.
+
+        selects: its selection; with `fixed`, those of all variants.
+        """
         config = self.config
         options: Options = {"preset": config.preset, "seed": replicate.draw, **config.pretrain}
         options |= {**self.amount(selects, pieces), "allow_download": config.allow_download}
@@ -322,7 +325,7 @@ class Stages:
         if kind == "none":
             return {}
         cells = [cell for cell in config.cells if cell.arm.pretrains]
-        # Ignore lines that train on all of D_C, else the others would repeat their own text many times.
+        # Ignore variants that train on all of D_C, else the others would repeat their own text many times.
         some = [cell for cell in cells if cell.arm.budget != WHOLE] or cells
         read = [[self.job.corpus(ref) for ref in self.read(cell, selects.get(cell))] for cell in some]
         settings = config.mlm_settings
@@ -333,7 +336,7 @@ class Stages:
         return {"max_pieces": round(settings.n_epochs * tokens * pieces)}
 
     def read(self, cell: Cell, select: Run | None) -> tuple[str, ...]:
-        """Return the corpora that a line's MLM trains on."""
+        """Return the corpora that a variant's MLM trains on."""
         if source := self.source(cell):
             return (source.fingerprint,)
         task = (self.task.fingerprint,) if cell.arm.task else ()
@@ -349,7 +352,7 @@ class Stages:
         pretrain: Run | None,
         labels: Sequence[Run],
     ) -> FinetuneConfig:
-        """Return the options of a line's taggers on one part of L_C. labels: the runs behind its training set."""
+        """Return the options of a variant's taggers on one part of L_C. labels: the runs behind its training set."""
         config = self.config
         options = {"preset": config.tagger_preset, "allow_download": config.allow_download, **config.keep}
         options |= config.finetune
@@ -364,7 +367,7 @@ class Stages:
         return FinetuneConfig.parse({"init": init, **data, **options})
 
     def reference(self, cell: Cell) -> Options:
-        """Return the options of the run that finds the entities of a reference line."""
+        """Return the options of the run that finds the entities of a reference variant."""
         return reference_options(cell.arm.reference, cell.arm.value, self.config)
 
     def _borrowed(self, cell: Cell, pretrain: Run | None) -> Options:
@@ -416,7 +419,7 @@ CHECK = ""  # kind of a step without a run, which only raises an error if tagger
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Step:
-    """A run for one replicate of one line of the leaderboard.
+    """A run for one replicate of one variant.
 
     options: returns the options of the run, given the runs of the steps in `needs`. part: part of L_C that it uses.
     """
@@ -438,7 +441,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A replicate of a line and its stages. halves: step that splits the labels into halves; None if all share L_C."""
+    """A replicate of a variant and its stages.
+
+    halves: step that splits the labels into halves; None if all share L_C.
+    """
 
     stages: Stages
     cell: Cell
@@ -457,10 +463,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """The steps of one replicate. labels, tuned: {part of L_C: steps}. halves: shared with other lines.
+    """The steps of one replicate. labels, tuned: {part of L_C: steps}. halves: shared with other variants.
 
-    A reference line has one step in `tuned`, which finds the entities of the test sets. An estimate has no step on all
-    of L_C.
+    A reference variant has one step in `tuned`, which finds the entities of the test sets. An estimate has no step on
+    all of L_C.
     """
 
     replicate: Replicate
@@ -473,14 +479,14 @@ class Chain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """The steps of one line of the leaderboard, one chain per replicate."""
+    """The steps of one variant, one chain per replicate."""
 
     cell: Cell
     chains: tuple[Chain, ...]
 
 
 def lines(stages: Stages, pieces: float) -> list[Line]:
-    """Return the steps of every line of the leaderboard. pieces: word pieces per token of T_C."""
+    """Return the steps of every variant. pieces: word pieces per token of T_C."""
     cells = stages.config.cells
     halves = _halves(stages, cells)
     places = {
@@ -502,7 +508,7 @@ def lines(stages: Stages, pieces: float) -> list[Line]:
 def _halves(stages: Stages, cells: Sequence[Cell]) -> dict[int, Step]:
     """Return {number of a replicate: step that splits the labelled sentences}; {} unless halves are swapped.
 
-    All lines share these steps. The two replicates that swap the halves of one split share its step.
+    All variants share these steps. The two replicates that swap the halves of one split share its step.
     """
     steps: dict[int, Step] = {}
     for replicate in stages.config.replicates(cells[0]) if stages.config.cross else ():
@@ -522,7 +528,7 @@ def _split(stages: Stages, cell: Cell, replicate: Replicate) -> Step:
 def in_order(lines: Iterable[Line], stops: Sequence[int] = ()) -> list[list[Step]]:
     """Return the steps in blocks, one per stop; without stops in one block. stops: numbers of replicates.
 
-    In a block, all selections, labels and reference lines come first, so that unusable data fails early. Trainings
+    In a block, all selections, labels and reference variants come first, so that unusable data fails early. Trainings
     follow, replicate by replicate and arm by arm.
     """
     chains = [chain for line in lines for chain in line.chains]
@@ -619,7 +625,7 @@ def _labels(place: Place, part: Part) -> tuple[Step, ...]:
 
 
 def _pretrain(place: Place, selects: Mapping[Cell, Step], pieces: float) -> Step:
-    """Return the step of a pre-training; with `fixed`, it needs the selections of all lines.
+    """Return the step of a pre-training; with `fixed`, it needs the selections of all variants.
 
     selects: the selections of this replicate.
     """
@@ -643,7 +649,7 @@ def _pretrain(place: Place, selects: Mapping[Cell, Step], pieces: float) -> Step
 def _finetune(
     place: Place, part: Part, *, select: Step | None, pretrain: Step | None, labels: tuple[Step, ...]
 ) -> Step:
-    """Return the step that trains a replicate's taggers; for a reference line, the step that finds the entities."""
+    """Return the step that trains a replicate's taggers; for a reference variant, the step that finds the entities."""
     cell, replicate = place.cell, place.replicate
     if kind := cell.arm.reference:
 

@@ -117,7 +117,7 @@ class StudyConfig(Config):
     allow_download: bool = _same("allow_download")
 
     weights: str = _same("weights")
-    edition: str = option("", "Edition of the study's seeds and analysis.", hidden=True)
+    edition: str = option("", "Version of the study's seeds and analysis, set by Winnow.", hidden=True)
 
     def settled(self) -> Self:
         """Return the options normalised as in an experiment, with the encoder's hash.
@@ -240,7 +240,7 @@ def study_costs(
 
 
 def cost_of_all(costs: Costs, names: Sequence[str], stops: Sequence[int]) -> Cost:
-    """Return the cost of a study, with a line per task.
+    """Return the cost of a study, with one row per task.
 
     A task costs as much as its experiment at the last look, plus the taggers that only earlier experiments train.
     """
@@ -281,7 +281,7 @@ class StudyChance(PlanChance):
 class StudyForesight:
     """Chances of detecting a mean gain of `effect` points over the tasks of each plan; the first is the study's own.
 
-    spreads: random spread of F1, one per task. claim: line that the claim is about.
+    spreads: random spread of F1, one per task. claim: variant that the claim is about.
     """
 
     plans: Sequence[StudyChance]
@@ -296,7 +296,7 @@ class StudyForesight:
             return (
                 "One replicate can show no difference, however large: it does not show how far scores vary by chance."
             )
-        wanted = f"a true {self.effect:+g} of {self.claim}, on average over{asked.on[3:]},"
+        wanted = f"a true mean gain of {gain_in_words(self.effect)} by {self.claim} over{asked.on[3:]}"
         return f"{chances_in_words(self.plans, wanted)} {self._basis()}"
 
     def _basis(self) -> str:
@@ -459,13 +459,16 @@ def _tasks_lacking(others: Conclusion, deltas: FloatArray, effect: float) -> str
     if others.answer != "no evidence":
         return ""
     if others.interval[1] < effect:
-        return f"Settled on these tasks. On similar tasks a true mean gain of {gain_in_words(effect)} is unlikely."
+        return (
+            f"The question is settled on these tasks. On similar tasks a true mean gain of {gain_in_words(effect)} is "
+            "unlikely."
+        )
     enough = corpora_needed(effect, float(deltas.var(ddof=1)))
     if enough <= len(deltas):
-        return "Settled on these tasks. On similar tasks the true mean gain is probably smaller."
+        return "The question is settled on these tasks. On similar tasks the true mean gain is probably smaller."
     return (
-        f"Settled on these tasks. For similar tasks, more task corpora are needed: about {enough:,} would detect a "
-        f"true mean gain of {gain_in_words(effect)}, if they differ as these do."
+        f"The question is settled on these tasks. For similar tasks, more task corpora are needed: about {enough:,} "
+        f"would detect a true mean gain of {gain_in_words(effect)}, if they differ as these do."
     )
 
 

@@ -37,7 +37,7 @@ COLUMNS = (
 )
 HEADS = ("variant", "budget", "sentences read", "tokens", "dev F1", "test score", "sd")
 ANSWERS = ("helped", "selection helped", "hours")
-TAKES: Mapping[str, str] = {  # columns with the cost of using a line once
+TAKES: Mapping[str, str] = {  # columns with the cost of using a variant once
     "machine": "The machine's time",
     "person": "Your time",
     "labels": "Labelled sentences",
@@ -231,14 +231,14 @@ def _answered(question: Question | None, which: str) -> str:
 
 
 def dev_words(row: ArmRow) -> str:
-    """Return a line's dev F1; "" for a reference line, which has none."""
+    """Return a variant's dev F1; "" for a reference variant, which has none."""
     return "" if row.dev_mean is None else f"{row.dev_mean:.2f}"
 
 
 def answers(row: ArmRow) -> tuple[str, str]:
-    """Return the answers to "Did the line help?" and "Did its selection help?"; "" if a question is not asked.
+    """Return the answers to "Did the variant help?" and "Did its selection help?"; "" if a question is not asked.
 
-    An answer is "yes", "no evidence" or "worse", with a suffix if it is exploratory. For a reference line, the first
+    An answer is "yes", "no evidence" or "worse", with a suffix if it is exploratory. For a reference variant, the first
     answer is its verdict.
     """
     if row.verdict in ("baseline", "nothing learnt", "not tested"):
@@ -250,12 +250,12 @@ def answers(row: ArmRow) -> tuple[str, str]:
 
 
 def _helped(row: ArmRow) -> str:
-    """Return the answer to "Did the line help?"; for a control it is marked, because a control gets no verdict."""
+    """Return the answer to "Did the variant help?"; for a control it is marked, because a control gets no verdict."""
     return f"control: {row.helped}" if row.verdict == "control" and row.helped else row.helped or row.verdict
 
 
 def all_read(rows: Sequence[ArmRow]) -> bool:
-    """Return True if arms differ in their pre-training only; reference lines do not count."""
+    """Return True if arms differ in their pre-training only; reference variants do not count."""
     return all(row.sentences for row in rows if row.verdict != "baseline" and not row.reference)
 
 
@@ -265,7 +265,7 @@ def asked_first(rows: Sequence[ArmRow]) -> str:
 
 
 def interval_words(row: ArmRow) -> str:
-    """Return a line's difference to its baseline, with the interval; "" for the baseline, and if nothing was learnt."""
+    """Return a variant's difference to its baseline, with the interval; "" for the baseline and without learning."""
     return "" if row.verdict in ("baseline", "nothing learnt") else difference_words(row)
 
 
@@ -278,7 +278,7 @@ def difference_words(row: ArmRow | FurtherTest) -> str:
 
 
 def control_words(row: ArmRow) -> str:
-    """Return a line's difference to its control, with the interval; "" if it has no control."""
+    """Return a variant's difference to its control, with the interval; "" if it has no control."""
     if row.delta_random is None or row.interval_random is None:
         return ""
     return difference_words(replace(row, delta=row.delta_random, interval=row.interval_random))
@@ -297,8 +297,8 @@ def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
 def rate_words(row: ArmRow) -> str:
     """Return F1 points gained per hour of computing beyond that of `none`, with their interval.
 
-    The rate is left out if no tagger of the line learnt anything. It is also left out if it would mislead: if the
-    interval is unknown, or goes beyond 100 points per hour. A reference line has no rate, because it replaces `none`
+    The rate is left out if no tagger of the variant learnt anything. It is also left out if it would mislead: if the
+    interval is unknown, or goes beyond 100 points per hour. A reference variant has no rate, because it replaces `none`
     instead of adding runs to it.
     """
     rate = row.f1_per_hour

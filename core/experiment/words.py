@@ -59,7 +59,7 @@ VERDICT_MARKS: Mapping[str, Mark] = {
     "not tested": Mark(colour="#8C6D31", symbol="circle-open", sign="○", label="not tested"),
     "baseline": Mark(colour="#E69F00", symbol="diamond", sign="◆", label="baseline"),
     "control": Mark(colour="#0072B2", symbol="square", sign="■", label="control"),
-    # Verdicts on reference lines.
+    # Verdicts on reference variants.
     "better than none": Mark(
         colour="#17A2B8", symbol="star-triangle-up", sign="↑", label="better than none, without training"
     ),
@@ -122,7 +122,7 @@ NO_RESULT = (
     "This is no evidence for or against any of them; the training has to work first."
 )
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six")
-_THAN = {  # verdict of a reference line: its score compared with that of `none`
+_THAN = {  # verdict of a reference variant: its score compared with that of `none`
     "better than none": "more than",
     "worse than none": "less than",
     "no evidence of a difference": "not measurably different from",

@@ -113,7 +113,7 @@ def _parted(file: str, number: int, fields: list[bytes], dimension: int) -> tupl
     n = len(fields) - dimension
     between = fields[1:n]
     if n < 1 or (between and all(_number(part) is not None for part in between)):
-        what = f"has {len(fields) - 1:,} numbers, expected {dimension:,}; write the same number for every word."
+        what = f"has {len(fields) - 1:,} numbers, expected {dimension:,}; write {dimension:,} numbers for every word."
         raise ReadError(file, number, what)
     values = [_number(part) for part in fields[n:]]
     if None in values:

@@ -30,7 +30,7 @@ class SplitConfig(Config):
     corpus: str = option(..., "The corpus to split, labelled or not.", corpus=True)
     by: Literal["document", "sentence", "column"] = option(
         "document",
-        "The unit that stays whole: a document, a sentence, or all rows with one value of the column that the import kept.",
+        "The unit that stays whole: a document, a sentence, or all rows with one value of an imported column.",
     )
     shares: tuple[float, ...] = option(
         (70.0, 10.0, 20.0), "Relative sizes of the parts, for example in percent (70,10,20) or sentences (35100,2000)."

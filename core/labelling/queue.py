@@ -3,8 +3,8 @@
 With a tagger, sentences are ordered by similarity to T_C plus the tagger's uncertainty, both standardised. A sentence
 that is similar to earlier ones moves down (maximal marginal relevance). It is left out if an earlier one has the same
 main entity. Without a tagger, the sentences most similar to T_C are clustered, and the queue has the sentence nearest
-to the centre of each cluster. Suggestions are what the tagger finds, or what lists of names or a reference line find in
-the queued sentences (`suggest.py`); these do not change the order.
+to the centre of each cluster. Suggestions are what the tagger finds, or what lists of names or a reference variant find
+in the queued sentences (`suggest.py`); these do not change the order.
 
 artifacts/queue.jsonl   one sentence per line: row of D_C, id, similarity, uncertainty, [[start, end, type], ...]
 """
@@ -117,7 +117,7 @@ class Queued:
 class QueueResult:
     """Result of a `queue` run. of: sentences considered. unit: unit of the similarity.
 
-    types: types of the tagger or of the names; with a reference line (`suggest`), the types of its suggestions.
+    types: types of the tagger or of the names; with a reference variant (`suggest`), the types of its suggestions.
     """
 
     sentences: int

@@ -1,4 +1,4 @@
-"""Suggestions of a reference line: what a finished run of `dictionary`, `zero-shot` or `llm` would find in a queue.
+"""Suggestions of a reference variant: what a finished run of `dictionary`, `zero-shot` or `llm` would find in a queue.
 
 The options of that run are used: its lists, types and thresholds, its examples and guidelines. The text is protected as
 in that run: a ready model is loaded without a connection, and a language model on another computer is asked only if the

@@ -383,7 +383,7 @@ def measuring_sets(run_id: str) -> tuple[Corpus, Corpus]:
         "test": [row for place, row in rows if not is_dev(place)],
     }
     if not all(parts.values()):
-        raise ConfigError("The dev set or the test set has no sentence yet; label more of them.")
+        raise ConfigError("The dev set or the test set has no sentence yet; label more sentences.")
     dev, test = (
         library().seal(part, name=f"{name}, {len(part):,} labelled for {role}", origin=origin, labelled=True)
         for role, part in parts.items()

@@ -214,7 +214,7 @@ def _note(job: Job, train: Sequence[Sentence], tests: Sequence[Sequence[Sentence
     known = {sentence.id for sentence in train}
     if shared := sum(sentence.id in known for gold in tests for sentence in gold):
         job.context.note(
-            f"{count(shared, 'test sentence')} also in the training set: examples in the prompt show the right answer."
+            f"Also in the training set: {count(shared, 'test sentence')}. Examples in the prompt may show the answer."
         )
 
 

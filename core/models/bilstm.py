@@ -211,8 +211,8 @@ class BiLstmTagger(Tagger):
         self._states = FrozenStates(layout.states) if layout.states else None
         if self._states and layout.layers < 2:
             raise ModelError(
-                f"{layout.states}: its states are added to the second BiLSTM's input, but this network has only one; "
-                "choose the network bilstm."
+                f"{layout.states}: its states are added to the input of a second BiLSTM, but this network has only "
+                "one; choose the network bilstm."
             )
         self.mix = (
             nn.Parameter(torch.zeros(self._states.layers)) if self._states else None

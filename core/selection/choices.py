@@ -141,7 +141,10 @@ def remove(choice_id: str) -> None:
     """
     run = selections.run_of(choice_id)
     if choice_id == run.id:
-        raise ConfigError(f"selection {choice_id}: belongs to its run; `runs remove {run.id}` deletes both.")
+        raise ConfigError(
+            f"selection {choice_id}: is the first of its run and cannot be deleted alone; `runs remove {run.id}` "
+            "deletes both."
+        )
     files.remove(run, choice_id)
 
 

@@ -135,7 +135,7 @@ def _opinion(target: str, first: str, second: str, ratings: Sequence[int]) -> Op
 
 def _verdict(steps: Sequence[int], w: float | None, p: float | None) -> str:
     if w is None or p is None:
-        return f"fewer than {FEWEST} answers are not neutral, too few for a test."
+        return f"fewer than {FEWEST} people agree or disagree, too few for a test."
     test = f"W = {w:g}, p = {p:.2g} by Wilcoxon's signed-rank test" if p >= 1e-4 else f"W = {w:g}, p below 0.0001"
     if p > 0.05:
         return f"that may well be chance ({test})."

@@ -277,7 +277,7 @@ def _assemble(header: Sequence[str], cells: Mapping[tuple[str, str], Mapping[str
     measures = {column: measure for column in header if (measure := _direction(column))}
     if not measures:
         known = ", ".join(MEASURES)
-        raise ReadError(name, 1, f"has no column of a measure ({known}, or another one as NAME:low or NAME:high).")
+        raise ReadError(name, 1, f"has no column of a measure ({known}, or NAME:low or NAME:high for another one).")
     if len(sources) < 2:
         raise ReadError(name, None, "has fewer than two sources, so there is nothing to choose; add lines.")
 

@@ -33,9 +33,9 @@ With more than two replicates this part is not subtracted. It makes up for varia
 replicates share the task corpus and the labels of the pool. With two replicates no sentence is tested twice, so the
 whole variance of the sentences is subtracted from that between replicates and is counted once.
 
-A reference line trains nothing, so it has one evaluation and no seeds. `compare_line` repeats it for every seed of
+A reference variant trains nothing, so it has one evaluation and no seeds. `compare_line` repeats it for every seed of
 `none`. It then has no variance between seeds, and no interaction of seeds and sentences. The variance of its
-difference keeps two parts: that between the seeds of `none`, and that of the test sentences. Both lines share the
+difference keeps two parts: that between the seeds of `none`, and that of the test sentences. Both variants share the
 sentences, so these are resampled for both at once, and sentences that are hard for both cancel out. All variance
 between seeds is estimated from `none` alone. If its few seeds score nearly the same by chance, Satterthwaite's formula
 gives too many degrees of freedom. In simulations of three seeds with a large spread, the interval covered the truth in
@@ -54,7 +54,7 @@ from core.results import BoolArray, Evaluation, FloatArray
 DRAWS = 10_000
 PAIRED_FROM = 4  # fewest common seeds that are compared as pairs (SOURCES.md, Verdict)
 PAIR_DOF = 4.0  # limit of the degrees of freedom if a variant has two seeds, or two replicates are compared
-LINE_DOF = 4.0  # limit if a reference line is compared: 4 times the degrees of freedom that the seeds of `none` give
+LINE_DOF = 4.0  # limit if a reference variant is compared: 4 times the degrees of freedom that the seeds of `none` give
 _CELLS = 4_000_000  # most sentences x draws in memory at once
 
 
@@ -167,7 +167,7 @@ def compare(
 
 
 def compare_line(line: Sequence[Evaluation], other: Sequence[Evaluation], *, seed: int = 0) -> Difference:
-    """Return the difference between a reference line and `other`, with its 95% interval.
+    """Return the difference between a reference variant and `other`, with its 95% interval.
 
     line: a single evaluation; with swapped halves, one per replicate. other: as for `compare`. Errors: CorpusError if
     the evaluations are of different sentences or there are none.

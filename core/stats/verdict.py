@@ -17,7 +17,7 @@ from core.stats.sequential import ALPHA
 # learnt: no tagger of any variant is better than chance.
 Word = Literal["improves", "helped", "below control", "hurts", "no evidence", "nothing learnt"]
 Answer = Literal["yes", "no evidence", "worse"]
-Described = Literal["better than none", "worse than none", "no evidence of a difference"]  # of a reference line
+Described = Literal["better than none", "worse than none", "no evidence of a difference"]  # of a reference variant
 ANSWERS: Mapping[int, Answer] = {1: "yes", 0: "no evidence", -1: "worse"}  # by the sign of an interval
 DESCRIBED: Mapping[int, Described] = {  # by the sign of an interval
     1: "better than none",
@@ -221,14 +221,14 @@ def _judge(arm: Arm, against_none: Tested, against_random: Tested | None, effect
 
 
 def described(gap: Difference, without: str, unit: str) -> tuple[Described, str]:
-    """Return the word for the difference of a reference line to `none`, and the reason.
+    """Return the word for the difference of a reference variant to `none`, and the reason.
 
     without: `none` in words. unit: seeds or replicates of `none`.
     """
     where = {1: "the whole interval is above 0", 0: "the interval includes 0", -1: "the whole interval is below 0"}
     return DESCRIBED[gap.sign], (
-        f"Against {without} {_points(gap)}: {where[gap.sign]}. This line trains nothing, so the interval is over the "
-        f"{unit} of none and the test sentences. It takes no part in the planned test and is not corrected for the "
+        f"Against {without} {_points(gap)}: {where[gap.sign]}. This variant trains nothing, so the interval is over "
+        f"the {unit} of none and the test sentences. It takes no part in the planned test and is not corrected for the "
         "other comparisons."
     )
 

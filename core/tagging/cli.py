@@ -43,7 +43,7 @@ _WIDTH = 12  # characters of a column of `errors`
 @click.option(
     "--choice", help="Also train on the sentences of this selection, given by id or name, with its hand edits."
 )
-@click.option("--output", type=FOLDER, help="Copy the encoder there: a Hugging Face folder.")
+@click.option("--output", type=FOLDER, help="Also write the trained encoder to this folder, as a Hugging Face model.")
 @run_anyway_option
 @json_option
 def pretrain(choice: str | None, output: str | None, run_anyway: bool, as_json: bool, **values: object) -> None:

@@ -194,7 +194,7 @@ KIND = Kind(
     ZeroShotConfig,
     run,
     ZeroShotResult,
-    title=lambda run: f"Tag {run.corpora(run.config['test'])} with the ready model {run.tagger(run.config['model'])}",
+    title=lambda run: f"Tag {run.corpora(run.config['test'])} with {run.tagger(run.config['model'])}, without training",
     outcome=_outcome,
     page="Training",
     opens=True,

@@ -60,5 +60,6 @@ def expert_switch() -> None:
         "Expert",
         key=_EXPERT,
         on_change=lambda: preferences.set_expert(st.session_state[_EXPERT]),
-        help="Shows every option, and a field for variants as on the command line. Hidden options keep their defaults.",
+        help="Shows every option, and a field for variants as on the command line. While it is off, hidden options "
+        "keep their defaults.",
     )

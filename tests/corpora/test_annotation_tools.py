@@ -103,7 +103,7 @@ WEBANNO = r"""#FORMAT=WebAnno TSV 3.3
 
 def test_xml_that_declares_entities_is_refused(tmp_path: Path) -> None:
     bomb = '<?xml version="1.0"?><!DOCTYPE collection [<!ENTITY a "x">]><collection>&a;</collection>'
-    with pytest.raises(ReadError, match="declares entities"):
+    with pytest.raises(ReadError, match="declares XML entities"):
         load(write(tmp_path / "a.xml", bomb))
 
 

@@ -64,12 +64,12 @@ def test_missing_or_truncated_shard_raises_a_readable_error(made: Run) -> None:
     first, *_, last = sorted(made.artifacts.glob("vectors-*.npy"))
     rows, _ = vectors.read(made)
     last.write_bytes(last.read_bytes()[:-9])
-    with pytest.raises(RunError, match="remove its run and start it again"):
+    with pytest.raises(RunError, match="remove the run that wrote it, and start that run again"):
         vectors.read(made)
-    with pytest.raises(RunError, match="remove its run and start it again"):
+    with pytest.raises(RunError, match="remove the run that wrote it, and start that run again"):
         rows[9:]  # opened before the damage
     last.unlink()
-    with pytest.raises(RunError, match="remove its run and start it again"):
+    with pytest.raises(RunError, match="remove the run that wrote it, and start that run again"):
         vectors.read(made)
     first.unlink()
 

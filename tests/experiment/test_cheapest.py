@@ -42,26 +42,32 @@ def test_the_sentence_names_a_winner_or_what_would_decide() -> None:
     assert (said.line, said.lines, said.times) == ("quick", ["quick"], 0)
     assert said.words == (
         "The cheapest way to the next point is quick (+4.0 points [+3.0, +5.0] in less than a minute of machine time), "
-        "because every other line here costs more per point, even at the best end of its interval. No line here takes "
+        "because every other variant here costs more per point, even at the best end of its interval. No variant here takes "
         "any of your time. Not compared here: more labels and a list of names."
     )
     tie = found([way("a", 4, 1, 100), way("b", 4, 1, 150), way("c", 0, 1, 100)])
     # Separate if 100 / (4 - h) < 150 / (4 + h), so if h < 0.8; half widths shrink with the root of the replicates.
     assert (tie.lines, tie.times) == ([], 2)
     assert "Shown to gain: a (+4.0 points [+3.0, +5.0] in 2 min of machine time) and b (" in tie.words
-    yours = "No line here takes any of your time."
-    assert tie.words.endswith(f"At these gains, about 2 times as many replicates would decide. {yours}")
+    yours = "No variant here takes any of your time."
+    assert tie.words.endswith(
+        f"At these gains, about 2 times as many replicates would be enough to find the cheapest way. {yours}"
+    )
     never = found([way("a", 4, 1, 100), way("b", 4, 1, 100)])
     assert never.times == 0
-    assert never.words.endswith(f"At these gains, 16 times as many replicates would not decide either. {yours}")
+    assert never.words.endswith(
+        f"At these gains, even 16 times as many replicates would not be enough to find the cheapest way. {yours}"
+    )
     none = "shown to gain over none, so no cheapest way to the next point is named."
-    assert found([way("a", 0, 1, 100)]).words == f"The line beside none is not {none}"
+    assert found([way("a", 0, 1, 100)]).words == f"The variant besides none is not {none}"
     both = found([way("a", 0, 1, 100), way("b", 0, 1, 100)])
-    assert both.words == f"After a correction for 2 lines, no line is {none}"
+    assert both.words == f"After a correction for 2 variants, no variant is {none}"
     # Its interval is above 0 if half of its width, 2, is below 1: with more than 4 times as many replicates.
     open_ = found([way("a", 1, 2, 100)])
     assert open_.times == 5
-    assert open_.words.endswith(f"{none} At these gains, about 5 times as many replicates would decide.")
+    assert open_.words.endswith(
+        f"{none} At these gains, about 5 times as many replicates would be enough to find the cheapest way."
+    )
 
 
 def test_a_persons_minutes_are_counted_and_never_added_to_those_of_the_machine() -> None:
@@ -85,14 +91,16 @@ def test_a_persons_minutes_are_counted_and_never_added_to_those_of_the_machine()
     # A line that may gain for nothing keeps labels from being the cheapest for a person.
     said = found([way("idle", 0, 1, LEAST), labels])
     assert (said.line, said.lines, said.times) == ("", ["labels"], 0)
-    assert said.words.endswith("In your own time, it is not known. These take none of your time and may gain: idle.")
+    assert said.words.endswith(
+        "Which way takes the least of your own time is not known. These take none of your time, and a gain is possible: idle."
+    )
     # If nothing else can gain, the work is the cheapest in both.
     assert found([way("loss", -4, 1, LEAST), labels]).line == "labels"
     # The machine is open; for a person it is not.
     said = found([names, way("labels", 4, 1, LEAST, person=3000)])
     assert (said.line, said.lines) == ("", ["names"])
     assert said.words.startswith("In your own time, the cheapest way to the next point is names (")
-    assert "In machine time, it is not known. At these gains, 16 times as many" in said.words
+    assert "Which way takes the least machine time is not known. At these gains, even 16 times as many" in said.words
 
 
 @pytest.mark.parametrize("person", [0.0, 1800.0])

@@ -1,4 +1,4 @@
-"""Reference lines: variants that train nothing, beside the others on the same test sets."""
+"""Reference variants: variants that train nothing, beside the others on the same test sets."""
 
 from collections import Counter
 from dataclasses import replace
@@ -330,7 +330,7 @@ def test_interval_of_a_line_covers_other_seeds_and_sentences(monkeypatch: pytest
 
 
 class Crossed(test_crossed.World):
-    """A world of swapped halves whose first variant is a reference line. own: it depends on the labels of its half."""
+    """A world of swapped halves whose first variant is a reference variant. own: it depends on the labels of its half."""
 
     def __init__(self, rng: np.random.Generator, n: int, pretraining_sd: float, *, own: bool) -> None:
         super().__init__(rng, n, pretraining_sd)

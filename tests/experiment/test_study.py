@@ -136,7 +136,7 @@ def test_study_command_prints_cost_power_and_result(
     assert 0 <= plans[0]["chance"] < plans[3]["chance"] <= 1
     chances = [StudyChance(**one) for one in plans]
     words = StudyForesight(plans=chances, spreads=[assumed(20), assumed(24)], effect=3, claim="it").in_words()
-    assert f"a true +3 of it, on average over 2 tasks, in {100 * plans[0]['chance']:.0f} of 100 cases" in words
+    assert f"a true mean gain of 3 points by it over 2 tasks in {100 * plans[0]['chance']:.0f} of 100 cases" in words
     for part in (
         "12 replicates on 2 tasks, analysed after 4, 8, 12, in",
         "4 replicates on 4 tasks",
@@ -311,7 +311,7 @@ def test_a_study_gives_two_answers_and_says_what_is_lacking(
     assert question
     assert question.others
     assert (question.these.answer, question.others.answer) == answers
-    assert question.lacking.removeprefix("Settled on these tasks. ").startswith(lacking)
+    assert question.lacking.removeprefix("The question is settled on these tasks. ").startswith(lacking)
     assert bool(question.lacking) == bool(lacking)
 
 

@@ -1,4 +1,4 @@
-"""Suggestions of reference lines: what a dictionary, a ready model and a language model suggest, and never for draws."""
+"""Suggestions of reference variants: what a dictionary, a ready model and a language model suggest, and never for draws."""
 
 import json
 import shutil

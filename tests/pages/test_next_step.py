@@ -50,7 +50,7 @@ def parsed(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 ASKED: dict[str, dict[str, Any]] = {
-    "reference lines": {"arms": ("none", "dictionary", "none+dictionary"), "dictionary": ("names",)},
+    "reference variants": {"arms": ("none", "dictionary", "none+dictionary"), "dictionary": ("names",)},
     "a selection": {
         "arms": ("none", "random", "classifier"),
         "budgets": ("20%", "10"),

@@ -64,7 +64,7 @@ LAID = {  # outcomes of real runs
     "select": r"Selection: 40 of 205 sentences, \d+ tokens",
     "map": r"150 sentences laid out|245 sentences laid out",
     "similarity": r"orchard is closest to fruit",
-    "difficulty": r"Names hold \d\.\d\d bits, contexts -?\d\.\d\d, over \d+ mentions",
+    "difficulty": r"Names reveal \d\.\d\d bits of the type, contexts -?\d\.\d\d, over \d+ mentions",
     "rebuild": r"\d+ mentions? changed",
     "robustness": r"\d+ of \d+ mentions renamed",
     "skl": r"\d+ of the \d+ entities in both corpora drift",

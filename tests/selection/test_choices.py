@@ -187,7 +187,7 @@ def test_training_keeps_its_sentences_and_detects_later_changes(select: str, hom
 
 def test_saved_selection_is_removable_and_removed_with_its_run(select: str, home: Path) -> None:
     kept = choices.keep(select, "Leases")
-    with pytest.raises(ConfigError, match="belongs to its run"):
+    with pytest.raises(ConfigError, match="first of its run"):
         choices.remove(select)
     choices.remove(kept.id)
     assert [each.id for each in choices.listed()] == [select]
@@ -274,7 +274,7 @@ def test_choice_commands_list_edit_compare_export_and_remove(
     output = tmp_path / "S_C.txt"
     assert command("export", "Rents", "--output", output)["choice"] == kept["choice"]
     assert len(output.read_text().splitlines()) == 15
-    assert "belongs to its run" in command("choice", "remove", select)
+    assert "first of its run" in command("choice", "remove", select)
     assert command("choice", "remove", "Rents") == {"removed": kept["choice"]}
     assert "'Rents': does not exist" in command("choice", "show", "Rents")
     corpora.set_role("domain", None)

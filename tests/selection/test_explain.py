@@ -115,7 +115,7 @@ def test_parts_of_an_explanation_sum_to_the_score(
         if name == "pseudo-perplexity" or (name == "loss-drop" and row < 3):  # the parts would need the models
             assert found.notes
             continue
-        total = 10**found.total if "10 to their sum" in found.formula else found.total
+        total = 10**found.total if "10 to the power of their sum" in found.formula else found.total
         assert total == pytest.approx(score, rel=1e-4, abs=2e-5)
         assert found.notes == ()
         one_part = not STRATEGIES[name].topical or options.get("query") == "k-means" or name in COUNTS

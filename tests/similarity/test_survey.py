@@ -39,7 +39,7 @@ def test_opinion_sentence_states_agreement_and_p() -> None:
     assert "that may well be chance" in level.sentence
     (few,) = opinions(answers(5, 5, 5, 5, 5, 3, 3))
     assert (few.w, few.p) == (None, None)
-    assert "fewer than 6 answers are not neutral, too few for a test" in few.sentence
+    assert "fewer than 6 people agree or disagree, too few for a test" in few.sentence
 
 
 def test_last_answer_per_person_counts_in_either_order_of_sources() -> None:

@@ -29,7 +29,7 @@ MAX_XML = 512 << 20  # bytes of all XML files in a document, unpacked
 _WORD_BODY = "word/document.xml"
 _WORD_NOTES = ("word/footnotes.xml", "word/endnotes.xml")
 ATTACK = (
-    "declares entities or a document type, as an XML attack does; if you trust the file, save it again in the program"
+    "declares XML entities or a document type, as attacks do; if you trust the file, save it again in the program"
     " that made it."
 )
 MACROS = "its macros were neither read nor run"

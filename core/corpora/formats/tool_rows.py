@@ -231,7 +231,7 @@ def parsed(path: Path, ledger: Ledger) -> Element | None:
     try:
         root: Element = fromstring(text.encode())
     except DefusedXmlException as error:
-        raise ReadError(path.name, 1, "declares entities, as an XML attack does; export it again.") from error
+        raise ReadError(path.name, 1, "declares XML entities, as attacks do; export it again.") from error
     except ParseError as error:
         raise ReadError(path.name, error.position[0], "is not well-formed XML; export it again.") from error
     except (ValueError, LookupError, RecursionError) as error:

@@ -85,7 +85,8 @@ def _layers(path: Path, ledger: Ledger) -> list[_Layer]:
 def _chosen(path: Path, layers: Sequence[_Layer], ledger: Ledger) -> _Layer | None:
     """Return the layer of named entities; if it has no spans, the only layer that has.
 
-    Errors: OptionsError if several layers have spans and that of named entities has none; ReadError if the file has no layer of spans.
+    Errors: OptionsError if several layers have spans and that of named entities has none. ReadError if no layer can
+    have spans.
     """
     if not layers:
         reason = "it has no layer of spans; export a layer of named entities as WebAnno TSV 3."

@@ -86,7 +86,8 @@ class CorpusRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A sentence, its gold entities, and the entities found by the baseline (`without`) and the main line (`having`).
+    """A sentence, its gold entities, and the entities found by the baseline (`without`) and the main variant
+    (`having`).
 
     place: file and page of the sentence; "" if unknown.
     """
@@ -100,7 +101,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examples:
-    """Examples. better, worse: number of `sentences` that only the main line, or only the baseline, got right."""
+    """Examples. better, worse: number of `sentences` that only the main variant, or only the baseline, got right."""
 
     sentences: int
     better: int
@@ -133,13 +134,13 @@ class Reported:
 class Report(Reported):
     """An experiment's results and settings.
 
-    rows: the leaderboard. main: the line that the verdict is about; None if nothing was judged. task: name of the test
-    set. types, examples: of `main` and its baseline. seeds: seeds of all lines. hours: hours of computing. unfound:
-    types that no arm found. planned: outcome of the planned test. overlap, overlap_in_short: sentences on training
-    sentences in dev or test, for the second and the first page. multipliers: worth of the selection, in words.
+    rows: the leaderboard. main: the variant that the verdict is about; None if nothing was judged. task: name of the
+    test set. types, examples: of `main` and its baseline. seeds: seeds of all variants. hours: hours of computing.
+    unfound: types that no arm found. planned: outcome of the planned test. overlap, overlap_in_short: sentences on
+    training sentences in dev or test, for the second and the first page. multipliers: worth of the selection, in words.
     weakest: sentence on the entity type that is missed most often. beside: runs of methods without training, on the
     same test set, that are not rows. more_labels: estimates of the score with more labels. cheapest: sentences on the
-    line that gains most per minute.
+    variant that gains most per minute.
     """
 
     rows: Sequence[ArmRow]
@@ -425,8 +426,8 @@ def _how_sure(report: Report) -> list[Part]:
     )
     if any(row.reference for row in report.rows):
         text += (
-            " A reference line trains nothing. Its verdict only describes the difference and is not corrected for the "
-            "other comparisons."
+            " A reference variant trains nothing. Its verdict only describes the difference and is not corrected for "
+            "the other comparisons."
         )
     reasons = [(line_name(row), row.why) for row in report.rows if row.verdict != "baseline"]
     planned = [Text(report.planned, strong=True)] if report.planned else []
@@ -531,7 +532,10 @@ def _study_how_sure(result: StudyResult) -> list[Part]:
 
 
 def examples(readings: Sequence[TwoReadings]) -> Examples:
-    """Pick up to three short sentences that only one tagger got right. readings: A is the baseline, B the main line."""
+    """Pick up to three short sentences that only one tagger got right.
+
+    readings: A is the baseline, B the main variant.
+    """
     better = [reading for reading in readings if reading.wrong_a and not reading.wrong_b]
     worse = [reading for reading in readings if reading.wrong_b and not reading.wrong_a]
     more, fewer = (better, worse) if len(better) >= len(worse) else (worse, better)

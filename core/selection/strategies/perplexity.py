@@ -89,7 +89,8 @@ class NgramPerplexity(Strategy):
         n = len(tokens)
         return Parts(
             parts=[Part(name=f"{i}. {token}", value=-log10 / n) for i, (token, log10) in enumerate(tokens, 1)],
-            formula=f"each part is -log10 of a token's probability, divided by {n}; the score is 10 to their sum",
+            formula=f"each part is -log10 of a token's probability, divided by {n}; the score is 10 to the power of "
+            "their sum",
         )
 
 

@@ -55,8 +55,8 @@ HOW = (
     "that it should change.\n\n"
     "A quick experiment, which repeats only the tagger, cannot show whether the selection helped. Its intervals do not "
     "include the effect of another selection or another pre-training. Let every seed repeat the whole pipeline for "
-    "that. A reference line, such as a dictionary, trains nothing, so it has one score. Its interval is over the seeds "
-    "of none and the test sentences, and its verdict only describes the difference."
+    "that. A reference variant, such as a dictionary, trains nothing, so it has one score. Its interval is over the "
+    "seeds of none and the test sentences, and its verdict only describes the difference."
 )
 
 HARDLY = (
@@ -116,7 +116,10 @@ def leaderboard(run_id: str) -> None:
 
 
 def _takes(rows: Sequence[ArmRow]) -> None:
-    """Show the time, labels and downloads that every line takes. Experiments of earlier versions do not have them."""
+    """Show the time, labels and downloads that every variant takes.
+
+    Experiments of earlier versions do not have them.
+    """
     if any(row.seconds is not None for row in rows):
         lines = [{"arm": line_name(row), **takes(row)} for row in rows]
         table(lines, {"arm": "Variant", **TAKES}, "What each variant takes, once", wrapped=("arm", "downloads"))
@@ -134,7 +137,7 @@ def _estimates(lines: Sequence[MoreLabels]) -> None:
 
 
 def _beside(run_id: str) -> None:
-    """Show runs that train nothing, such as dictionaries, and have the same test set but no line on the leaderboard."""
+    """Show runs that train nothing, such as dictionaries, on the same test set, unless the leaderboard has them."""
     if not (beside := results.beside(run_id)):
         return
     rows = [{"about": line.about, "f1": f"{line.f1:.2f}", "none": line.against_none} for line in beside]
@@ -338,7 +341,7 @@ def _further_curves(rows: Sequence[ArmRow]) -> None:
     """Show the curves of Ma et al. 2023, Fig. 4 and 5, and of Dai et al. 2019, Fig. 2, if there are any."""
     drawn = {
         (
-            "Score by share of names that their context reveals, one panel per test set",
+            "Score by share of names whose context reveals their type, one panel per test set",
             "results.shares",
         ): plot.share_curve(rows),
         ("Score by tokens of the source, one line per variant", "results.sources"): plot.source_curve(rows),
@@ -452,14 +455,16 @@ def study(run_id: str) -> None:
 def _forest(result: StudyResult, of: study_words.Asked) -> None:
     st.markdown(f"**{plain(study_words.heading(result, of))}**")
     rows = "; ".join(f"{row.name} {row.points}" for row in study_words.forest_rows(result, of))
-    name = f"Points of the score over {study_words.over(result, of)}, one row per task, then the means: {rows}"
+    name = (
+        f"Difference of the score to {study_words.over(result, of)} in points, one row per task, then the means: {rows}"
+    )
     chart(plot.forest(result, of), f"results.forest.{of}", name)
     if lacking := study_words.question(result, of).lacking:
         st.info(plain(lacking), icon=":material/straighten:")
 
 
 def _lines(result: StudyResult) -> list[dict[str, Any]]:
-    """Return a line per task, then the means."""
+    """Return a row per task, then the means."""
     columns = {of: study_words.forest_rows(result, of) for of in study_words.asked(result)}
     f1s = [
         {

@@ -71,7 +71,7 @@ def _alike(run_labels: Mapping[str, str]) -> tuple[int, int]:
     runs = list(run_labels)
     if _of_experiment(run_labels):
         base = next(i for i, name in enumerate(run_labels.values()) if _is_none(name))
-        # A: the first line that is not `none`.
+        # A: the first variant that is not `none`.
         return (0 if base else min(1, len(runs) - 1)), base
     pairs = combinations(range(min(len(runs), LOOKED_AT)), 2)
     alike = (places for places in pairs if not results.differing_settings(*(runs[place] for place in places)))
@@ -98,7 +98,7 @@ def note_differences(run_labels: Mapping[str, str], runs: Sequence[str]) -> None
 def types(run_labels: Mapping[str, str], run_id: str | None = None) -> None:
     """Show F1 by type (Mahapatra et al. 2022, Table 4), and on names seen and not seen in training.
 
-    Lines of an experiment are means over all replicates, and are shown under every decoding. run_id: the experiment.
+    Variants of an experiment are means over all replicates, and are shown under every decoding. run_id: the experiment.
     """
     if run_id is not None and nothing_learnt(results.board(run_id).leaderboard):
         st.caption("No tagger learnt anything, so there is no score to compare.")
@@ -189,7 +189,7 @@ def _novelty(a: tuple[str, ...], b: tuple[str, ...], f1: Mapping[str, str]) -> N
 
 
 def _decodings(run_id: str) -> None:
-    """Show every line under every decoding, for experts; nothing if an older version stored none."""
+    """Show every variant under every decoding, for experts; nothing if an older version stored none."""
     if not preferences.expert():
         return
     lines = results.decodings(run_id)

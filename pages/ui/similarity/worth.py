@@ -27,9 +27,9 @@ def worth(run_id: str | None) -> None:
     st.subheader("A table of measures and scores", anchor=False)
     st.markdown(
         "Paste a table separated by commas, semicolons or tabs. Columns: `target`, `source`, the measures (`ppl`, "
-        "`wvv`, `tvc`, `tvcc`, or another one as `name:low` or `name:high`) and the score in percent (`F1`: `70.08`, "
-        "or `70.08 (± 0.43)`). The source `None` is the score without a source. A column `runs` gives the number of "
-        "runs of each mean."
+        "`wvv`, `tvc`, `tvcc`, or `name:low` for another measure whose low values mean closer, else `name:high`) "
+        "and the score in percent (`F1`: `70.08`, or `70.08 (± 0.43)`). The source `None` is the score without a "
+        "source. A column `runs` gives the number of runs of each mean."
     )
     st.button(
         "Insert Table 3 of Dai et al. 2019",

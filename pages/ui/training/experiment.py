@@ -91,7 +91,7 @@ def arm_names(further: Mapping[str, Any], lines: Sequence[str] = ()) -> list[str
     """Return the names of variants to choose from; values come from the corpora and vectors that were picked.
 
     further: the `sources`, the `imported_vectors`, the `transfer` corpora and the `assisting` corpus of the experiment.
-    lines: names of reference lines with a value.
+    lines: names of reference variants with a value.
     """
     values = {
         "SOURCE": [corpora.find(source).name for source in further["sources"]],
@@ -118,7 +118,7 @@ def variants(
     """Ask for the variants of the leaderboard, and return the options.
 
     by_choice: `find_out.choice_options`, the default. unlabelled: True if there are a T_C and a D_C. swapped: True if
-    each replicate has its own half of the labels. lines: names of reference lines with a value.
+    each replicate has its own half of the labels. lines: names of reference variants with a value.
     """
     names = arm_names(further, lines)
     arms = st.multiselect(

@@ -215,7 +215,7 @@ def _text() -> tuple[str, ...]:
     known = {choice.id: choice for choice in (*([now] if now else []), *choices.listed())}
     names = selection_titles(known.values())
     if not names:
-        page_link("pages/3_Selection.py", label="Make a selection to add to it", icon=":material/filter_alt:")
+        page_link("pages/3_Selection.py", label="Make a selection to train on as well", icon=":material/filter_alt:")
         return tuple(whole)
     listed = ["", *names]
     at_first = listed.index(now.id) if now and now.id in names else 0

@@ -1,4 +1,4 @@
-"""Fields for reference lines of an experiment: a ready model, and a language model on a server."""
+"""Fields for reference variants of an experiment: a ready model, and a language model on a server."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def language_model(key: str) -> dict[str, Any] | None:
         key=f"{key}.model",
         placeholder="qwen3:8b",
         help="A model that you run with Ollama, vLLM or llama.cpp (variant llm:MODEL@ADDRESS). It tags the test sets "
-        "without training, after examples from the training set.",
+        "without training; its prompt contains examples from the training set.",
     ).strip()
     usual = LlmConfig.model_fields["address"]
     address = st.text_input("Address of its server", usual.default, key=f"{key}.address", help=usual.description)
