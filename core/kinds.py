@@ -1,4 +1,4 @@
-"""All kinds of run, by name."""
+"""All kinds of run: {name: kind}."""
 
 from collections.abc import Mapping
 

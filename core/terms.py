@@ -106,7 +106,9 @@ VARIANT = Term(
     "or in the labelled data that the tagger is trained on.",
 )
 SEED = Term(
-    "seed", "", "The number that initialises the random generator. Another seed repeats the same work with other draws."
+    "seed",
+    "",
+    "The number that initialises the random generator. Another seed repeats the same work with other random choices.",
 )
 INTERVAL = Term(
     "confidence interval",

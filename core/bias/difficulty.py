@@ -191,7 +191,7 @@ class Trained:
 
 
 def summary(mentions: Sequence[Mention], draws: int, seed: int, trained: Trained) -> DifficultyResult:
-    """Summarise measured mentions. draws, seed: draws and seed of the bootstrap, which resamples sentences."""
+    """Summarise measured mentions. draws, seed: number of bootstrap samples of the sentences, and their seed."""
     values = np.array([[mention.pvi_entity, mention.pvi_context] for mention in mentions])
     low, high = interval(values, np.array([mention.row for mention in mentions]), draws=draws, seed=seed)
     kinds = Counter(mention.type for mention in mentions)

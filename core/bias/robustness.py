@@ -3,9 +3,9 @@
 The sets follow TextFlint. Every mention is renamed and keeps its type. Each new name is asserted to have the promised
 property. A slot is the place of one mention in the new set, with its type, its old name and its new name.
 
-Report these sets beside the plain test set (`frontier`), because they are synthetic and some slots are ambiguous. A
-slot is ambiguous if its name has several types in the training sentences, or if its sentence has no content word
-outside of names. `frontier` gives F1 with and without ambiguous slots (SOURCES.md, Never only an average).
+Report these sets together with the original test set (`frontier`), because they are synthetic and some slots are
+ambiguous. A slot is ambiguous if its name has several types in the training sentences, or if its sentence has no
+content word outside of names. `frontier` gives F1 with and without ambiguous slots (SOURCES.md, Never only an average).
 """
 
 from collections import Counter, defaultdict

@@ -181,12 +181,16 @@ class ExperimentConfig(Config):
         "Also measure how much random text or how many labels the selection is worth; adds random variants with 2 and "
         "4 times the text, and taggers on fewer labels.",
     )
-    draws: int = option(3, "Random draws per train size; scores vary more with the draw than with the seed.", ge=1)
+    draws: int = option(
+        3,
+        "Random parts of L_C per train size; scores vary more between parts than between seeds.",
+        ge=1,
+    )
     strategies: dict[str, Options] = option({}, "Options of single strategies: {knn: {neighbours: 10}}.")
     select: Options = option({}, "Further options of every selection.")
     pretrain: Options = option({}, "Further options of pre-training: {epochs: 4, batch_size: 32}.")
     finetune: Options = option({}, "Further options of fine-tuning: {epochs: 40}.")
-    draw_seed: int = option(0, "Seed of selection, pre-training and draws of labels.", ge=0)
+    draw_seed: int = option(0, "Seed of selection, pre-training and parts of L_C.", ge=0)
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
     also_test: tuple[str, ...] = option(
         (), "Further labelled test sets, for example harder ones; verdicts do not use them.", corpus=True

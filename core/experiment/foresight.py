@@ -27,7 +27,7 @@ from core.stats.spread import ASSUMED_PRETRAINING, Spread, assumed, measured, of
 from core.stats.verdict import POWER, Lacking, has_power, lacking
 from core.tagging import evaluations
 
-FEW_DRAWS = 200  # bootstrap draws of sentences, enough for a spread
+FEW_DRAWS = 200  # bootstrap samples of the sentences, enough for a spread
 NEWEST = 8  # at most this many of the newest runs are used to measure the spread
 SEVERAL = 4  # taggers per replicate to forecast; about the best number on two corpora (`bench_variance`)
 FURTHER = (3, 5, 10)  # numbers of seeds to forecast in addition to the plan's

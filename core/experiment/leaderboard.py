@@ -578,10 +578,10 @@ def with_welch(arm: Sequence[float], none: Sequence[float], why: str) -> tuple[W
 
 
 def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number: int) -> PlannedTest | None:
-    """Test the claim at a look. Return None if the experiment goes on, or if nothing can be tested.
+    """Test the claim at one of the analyses. Return None if the experiment goes on, or if nothing can be tested.
 
-    number: number of the look, from 0. The test only depends on the finished runs and the options, so that a resumed
-    experiment ends at the same look.
+    number: number of the analysis, from 0. The test only depends on the finished runs and the options, so that a
+    resumed experiment ends at the same analysis.
     """
     claim = config.claimed
     if claim is None or len(config.seeds) < 2:
@@ -611,7 +611,7 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
 
 
 class Planned(Protocol):
-    """A plan with a claim and looks (interim analyses): an experiment, or a study of several tasks."""
+    """A plan with a claim and planned analyses: an experiment, or a study of several tasks."""
 
     effect: float
 
@@ -632,10 +632,10 @@ def decide(
     where: str = "",
     side: int | None = None,
 ) -> PlannedTest | None:
-    """Test the claim of a plan at a look; return None if the plan goes on. number: number of the look, from 0.
+    """Test the claim of a plan at one of its analyses; return None if the plan goes on.
 
-    adjusted: interval corrected for several looks; None at the last look. unit, where: as in `planned_words`. side:
-    sign of the shown interval, as in `sequential.ending`.
+    number: number of the analysis, from 0. adjusted: interval corrected for several analyses; None at the last one.
+    unit, where: as in `planned_words`. side: sign of the shown interval, as in `sequential.ending`.
     """
     ended = sequential.ending(look, plan.stops, number, plan.effect, side=side)
     if ended is None:

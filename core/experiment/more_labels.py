@@ -67,7 +67,7 @@ def seconds_per_sentence(store: RunStore) -> float | None:
 
 
 def gain(line: MoreLabels, none: Sequence[Run], taggers: int, store: RunStore) -> Forecast | str:
-    """Return the bootstrap draws of an estimate, or the reason why there is none, in words.
+    """Return the bootstrap samples of an estimate, or the reason why there is none, in words.
 
     none: `finetune` runs of `none`. taggers: number per replicate. Errors: CorpusError, RunError if a run or its
     evaluation is gone.

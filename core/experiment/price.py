@@ -33,7 +33,7 @@ class Price:
 
 
 def price(found: Run, added: Sequence[Run], reference: str, store: RunStore) -> Price:
-    """Return the cost of a line: of one tagger of a replicate, and of the runs that this tagger needs.
+    """Return the cost of a variant: of one tagger of a replicate, and of the runs that this tagger needs.
 
     found: the replicate's `finetune` run, or the run of a reference variant. added: the runs that `found` needs.
     reference: kind of a reference variant's run; "" for other variants.

@@ -174,13 +174,12 @@ class CurvePoint:
 class PlannedTest:
     """The planned test of the claim: the arm named beforehand, against its control, or `none` if it has no control.
 
-    looks: numbers of replicates at which the experiment may end. replicates: number at which it ended.
-    ended: the reason (shown, worse: p is at most the bound; futile: the effect can hardly be shown any more; complete:
-    the last look found no difference).
-    p: two-sided p-value. bound: significance level at this look. effect: gain to detect, points. chance: probability
-    of showing that effect at the last look, if it is real. why: the outcome in words. adjusted: interval of the
-    difference in points, corrected for several looks (a repeated confidence interval, Jennison and Turnbull 1989); None
-    at the last look, and if the variance is unknown.
+    looks: numbers of replicates at which the experiment may end. replicates: number at which it ended. ended: the
+    reason (shown, worse: p is at most the bound; futile: the effect can hardly be shown any more; complete: the last
+    analysis found no difference). p: two-sided p-value. bound: significance level at this analysis. effect: gain to
+    detect, points. chance: probability of showing that effect at the last analysis, if it is real. why: the outcome in
+    words. adjusted: interval of the difference in points, corrected for several analyses (a repeated confidence
+    interval, Jennison and Turnbull 1989); None at the last analysis, and if the variance is unknown.
     """
 
     arm: str

@@ -1,4 +1,4 @@
-"""The stages of an experiment: options of the runs behind each line, from its selection to its taggers."""
+"""The stages of an experiment: options of the runs of each variant, from its selection to its taggers."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,8 +1,8 @@
 """The run `study`: one claim on several tasks, with one test over all of them; also its cost and power.
 
-Every task is an experiment with its own T_C and L_C. At each look all experiments have the same number of replicates,
-and the claim's differences are pooled. Experiments at later looks find the replicates of earlier looks by their run
-keys. A single experiment on one of the tasks finds them in the same way.
+Every task is an experiment with its own T_C and L_C. At each planned analysis (look) all experiments have the same
+number of replicates, and the claim's differences are pooled. Later analyses find the replicates of earlier ones by
+their run keys. A single experiment on one of the tasks finds them in the same way.
 """
 
 from collections.abc import Mapping, Sequence
@@ -176,7 +176,7 @@ class StudyConfig(Config):
     def experiment(self, number: int, replicates: int = 0) -> ExperimentConfig:
         """Return the experiment on one of the tasks. Errors: ConfigError.
 
-        replicates: keep only this number of first replicates, without looks; 0: keep all replicates and looks.
+        replicates: keep only this number of first replicates, without interim analyses; 0: keep all of both.
         """
         shared = {
             name: getattr(self, name) for name in type(self).model_fields if name in ExperimentConfig.model_fields
@@ -231,7 +231,10 @@ Costs = Mapping[tuple[int, int], Cost]  # {(number of the task, replicates): cos
 def study_costs(
     config: StudyConfig, measured: Sequence[CalibrateResult], home: Path, kinds: Mapping[str, Kind]
 ) -> Costs:
-    """Estimate the costs of all tasks' experiments at all looks. measured: one `calibrate` result per task."""
+    """Estimate the cost of every task's experiment at every analysis, {(task, replicates): cost}.
+
+    measured: one `calibrate` result per task.
+    """
     return {
         (task, n): cost(config.experiment(task, n), timed, home, kinds)
         for task, timed in enumerate(measured)
@@ -242,7 +245,7 @@ def study_costs(
 def cost_of_all(costs: Costs, names: Sequence[str], stops: Sequence[int]) -> Cost:
     """Return the cost of a study, with one row per task.
 
-    A task costs as much as its experiment at the last look, plus the taggers that only earlier experiments train.
+    A task costs as much as its experiment at the last analysis, plus the taggers that only earlier experiments train.
     """
     steps: list[Priced] = []
     for number, name in enumerate(names):
@@ -351,10 +354,10 @@ def _chance(spreads: tuple[Spread, ...], plan: ExperimentConfig, effect: float) 
 
 
 def planned_test(config: StudyConfig, tasks: Sequence[TaskRow], number: int) -> PlannedTest | None:
-    """Test the claim at a look. Return None if the study goes on, or if nothing can be tested.
+    """Test the claim at one of the analyses. Return None if the study goes on, or if nothing can be tested.
 
-    number: number of the look, from 0. The test only depends on the experiments' results and the options, so that a
-    resumed study ends at the same look.
+    number: number of the analysis, from 0. The test only depends on the experiments' results and the options, so that a
+    resumed study ends at the same analysis.
     """
     estimates = claimed(config, tasks)
     if len(config.seeds) < 2 or len(estimates) < len(tasks) or no_task_learnt(tasks):
@@ -517,7 +520,7 @@ def _foretold(config: StudyConfig, job: Job) -> Foretold:
 def _experiments(
     config: StudyConfig, job: Job, number: int, names: Sequence[str], measured: Sequence[CalibrateResult]
 ) -> list[Run]:
-    """Run or find the experiment of every task at a look. number: number of the look, from 0."""
+    """Run or find the experiment of every task at one analysis. number: number of the analysis, from 0."""
     runs, n, of = [], config.stops[number], len(config.stops) * len(names)
     costs = study_costs(config, measured, job.home, job.kinds)
     left = cost_of_all(costs, names, config.stops).seconds

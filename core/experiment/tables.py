@@ -243,7 +243,7 @@ def answers(row: ArmRow) -> tuple[str, str]:
     """
     if row.verdict in ("baseline", "nothing learnt", "not tested"):
         return row.verdict, ""
-    # One selection and one pre-training per line do not show how much the result varies between draws.
+    # One selection and one pre-training do not show how much the result varies if both are repeated.
     not_asked = "a quick look cannot tell" if row.delta_random is not None else ""
     mark = EXPLORATORY * row.exploratory
     return f"{_helped(row)}{mark}", f"{row.chose}{mark}" if row.chose else not_asked

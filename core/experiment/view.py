@@ -228,7 +228,7 @@ def demo() -> Options:
 
 
 def study_cost(options: Mapping[str, object]) -> Cost:
-    """Estimate the cost of a study, with a line per task; finished runs cost nothing. Errors: as for `cost`."""
+    """Estimate the cost of a study, with one row per task; finished runs cost nothing. Errors: as for `cost`."""
     config = StudyConfig.parse(dict(options))
     wanted = plan(KINDS["study"], config, home())
     assert isinstance(wanted.config, StudyConfig)

@@ -230,7 +230,7 @@ def is_open(result: ExperimentResult | StudyResult) -> bool:
 
 
 def _early(result: ExperimentResult | StudyResult) -> str:
-    """Return the interval, corrected for several looks, of a plan that ended early; "" if it ended at the last look."""
+    """Return the interval, corrected for several analyses, of a plan that ended early; "" if it did not."""
     test = result.planned
     if test is None or test.adjusted is None:
         return ""

@@ -41,7 +41,7 @@ def label_next(output: str | None, tool: str, suggestions: bool, as_json: bool, 
 
 @label_group.command("draw")
 @config_options(KINDS["draw"].config)
-@click.option("--suggest", hidden=True)  # accepted only to explain why a draw has no suggestions
+@click.option("--suggest", hidden=True)  # accepted only to explain why random sentences have no suggestions
 @click.option("--output", type=FILE, help="Write the sentences to this file, in the format of --tool.")
 @click.option("--tool", type=click.Choice(list(ENDINGS)), default="doccano", show_default=True, help="Labelling tool.")
 @json_option

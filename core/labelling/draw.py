@@ -29,7 +29,7 @@ class DrawConfig(Config):
     task: str = option(..., "Task corpus (T_C): unlabelled sentences like those to tag.", corpus=True)
     known: tuple[str, ...] = option((), "Labelled corpora, whose sentences are left out.", corpus=True)
     n: int = option(120, "Sentences to label: a quarter for the dev set, the others for the test set.", ge=4, le=2000)
-    seed: int = option(0, "Seed of the draw.", ge=0)
+    seed: int = option(0, "Seed of the random sample.", ge=0)
 
     @model_validator(mode="before")
     @classmethod

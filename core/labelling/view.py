@@ -78,7 +78,7 @@ def to_label(run_id: str) -> list[Task]:
 def export(run_id: str, path: Path, tool: str, *, suggestions: bool = True) -> int:
     """Write the sentences of a queue for a labelling tool, and return their number.
 
-    suggestions: True to write the suggestions too; a draw has none. Errors: those of `to_label`; PathError.
+    suggestions: True to write the suggestions too; a `draw` run has none. Errors: those of `to_label`; PathError.
     """
     sentences = (task.sentence for task in to_label(run_id))
     return tasks.write((s if suggestions else replace(s, entities=()) for s in sentences), path, tool)
@@ -366,7 +366,7 @@ def _recut(old: Sentence, new: Sentence) -> Sentence:
 
 
 def measuring_sets(run_id: str) -> tuple[Corpus, Corpus]:
-    """Store the labelled sentences of a draw as two new corpora: a quarter as a dev set, the others as a test set.
+    """Store the labelled sentences of a `draw` run as two corpora: a quarter as a dev set, the others as a test set.
 
     Sentences that were skipped or flagged, or on which annotators differ, are in neither. If more are labelled later, a
     sentence stays in its set. Errors: ConfigError if fewer than four are labelled or one set is empty, or if the run is

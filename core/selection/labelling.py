@@ -10,7 +10,7 @@ from core.stats.draws import uniform
 from core.text.words import fold
 
 MOST = 300  # sentences to label: a third for training, a sixth for the dev set, half for the test set
-_MANY = 10  # draws per requested sentence, so that duplicates can be skipped
+_MANY = 10  # sentences drawn per requested one, so that duplicates can be skipped
 
 
 def to_label(task: str, most: int = MOST) -> bytes:

@@ -137,7 +137,7 @@ def read_values(score_run: Run) -> FloatArray:
 
 
 def read_learnt(score_run: Run) -> Arrays:
-    """Read the arrays that the strategy learnt, by name; {} for runs of older versions without them."""
+    """Return {name: array} of what the strategy learnt; {} for runs of older versions without them."""
     if not (path := score_run.artifacts / _LEARNT).exists():
         return {}
     with read_back(path), np.load(path, allow_pickle=False) as kept:

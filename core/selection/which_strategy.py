@@ -1,7 +1,7 @@
 """`which-strategy`: hide parts of T_C in D_C and count how much each strategy finds (SOURCES.md, Which strategy).
 
-Only strategies that train no model are compared, so this takes minutes. Each sentence of T_C is hidden in one draw. The
-strategies learn from the sentences of the other draws.
+T_C is divided into random parts. Each part is hidden once, and the strategies learn from the other parts. Only
+strategies that train no model are compared, so this takes minutes.
 """
 
 import shutil
@@ -35,7 +35,7 @@ from core.text.words import cutter
 LEAST = 50  # sentences of T_C to hide; with fewer, only differences of more than about 25 points would show
 PARTS = 3  # stages of a run: duplicates, embeddings, comparison
 _TOGETHER = 50  # most consecutive rows that are hidden together, about a few documents
-_BLOCKS = 4  # least number of blocks per draw
+_BLOCKS = 4  # least number of blocks per part of T_C that is hidden at once
 
 
 class WhichStrategyConfig(EncoderOptions):
@@ -54,7 +54,7 @@ class WhichStrategyConfig(EncoderOptions):
     sample: int = option(
         20_000, "Sample of the domain corpus in which sentences are hidden.", unit="sentences", ge=1000
     )
-    draws: int = option(10, "Number of draws. Each hides another part of the task corpus.", ge=5, le=50)
+    draws: int = option(10, "Number of random parts of the task corpus. Each part is hidden once.", ge=5, le=50)
     seed: int = option(0, "Seed of everything random.", ge=0)
 
     @field_validator("budget")
@@ -85,10 +85,10 @@ class WhichStrategyConfig(EncoderOptions):
 class WhichStrategyResult:
     """Result of a `which-strategy` run.
 
-    hidden: number of sentences of T_C that were hidden, each in one draw. among: number of D_C's sentences among which
+    hidden: number of sentences of T_C that were hidden, each once. among: number of D_C's sentences among which
     they were hidden. budget: as in the options. chance: share of all these sentences that the budget takes; a
     random selection would find this share of the hidden ones.
-    strategies: what each strategy found, by name. best: the strategy to use, which is the default unless another one
+    strategies: {name: what it found}. best: the strategy to use, which is the default unless another one
     finds more.
     """
 
@@ -246,7 +246,7 @@ def _material(config: WhichStrategyConfig, task: Corpus, sample: Corpus, job: Jo
 
 
 def places(n: int, draws: int, seed: int) -> Hidden:
-    """Divide `n` sentences into blocks of neighbours, and the blocks among the draws at random.
+    """Divide `n` sentences into blocks of neighbours, and assign each block to a random draw.
 
     Sentences of one document share rare words. A single hidden sentence would be easy to find by its neighbours.
     """

@@ -72,9 +72,9 @@ def basis(result: WhichStrategyResult) -> str:
     """Return how the answer was computed, and what the intervals mean."""
     n = sum(one.difference is not None for one in result.strategies.values())
     return (
-        f"{count(result.hidden, 'sentence')} of the task corpus were hidden in {result.draws} draws among "
+        f"{count(result.hidden, 'sentence')} of the task corpus were hidden, in {result.draws} random parts, among "
         f"{result.among:,} of the domain corpus; strategies learnt from the others and selected "
-        f"{Budget.parse(result.budget).in_words}. Intervals have 95% confidence over sentences and draws; for the "
+        f"{Budget.parse(result.budget).in_words}. Intervals have 95% confidence over sentences and parts; for the "
         f"{count(n, 'difference')} this holds jointly."
     )
 

@@ -23,7 +23,7 @@ from core.text.words import Tokens, cutter
 class Sample:
     """Tokenised sentences drawn from one or several corpora; no sentence is empty.
 
-    seed: seed of the draw. whole: True if the sample holds every sentence of its corpora.
+    seed: seed of the sample. whole: True if the sample holds every sentence of its corpora.
     """
 
     name: str

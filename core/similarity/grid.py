@@ -26,7 +26,7 @@ class Grid:
     """Values of t targets, s sources and m measures.
 
     values: `(t, s, m)`, NaN if a pair could not be measured. prefer: per measure, the end that means "closer". spread:
-    `(t, s, m)`, range over the draws, None after one draw or for a pasted table.
+    `(t, s, m)`, range over the random samples; None for a single one and for a pasted table.
     """
 
     targets: tuple[str, ...]

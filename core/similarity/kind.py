@@ -1,4 +1,4 @@
-"""`similarity`: how close every source is to every target by every measure, on equal samples, over several draws.
+"""`similarity`: how close every source is to every target by every measure, on several random samples of equal size.
 
 home/runs/<run_id>/chunks/ppl-2-0-3.json    one comparison: measure, round, source, target; an existing one is kept
                           words-2.json      number of distinct tokens in all samples of a round
@@ -70,7 +70,7 @@ class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
     )
     tokens: Tokens = option("words", "words: split into words and single marks; blanks: split at blanks only.")
     lowercase: bool = option(False, "Compare words in lower case.")
-    seed: int = option(0, "Seed of the first draw; later draws take the next numbers.", ge=0, le=2**31)
+    seed: int = option(0, "Seed of the first sample; later samples take the next numbers.", ge=0, le=2**31)
 
     def settled(self) -> Self:
         """Replace `auto` by the installed tagger, because values of two taggers do not compare."""
@@ -115,8 +115,8 @@ class Party:
 class Round:
     """One measurement of all pairs.
 
-    cap: most tokens per source, None for all. kind: a draw, a point of the size curve, or a test of leads on one part.
-    part, of: index and number of the parts of the first draw and of the target.
+    cap: most tokens per source, None for all. kind: a random sample (draw), a point of the size curve, or a test of
+    leads on one part. part, of: index and number of the parts of the first sample and of the target.
     """
 
     number: int

@@ -20,10 +20,10 @@ from core.similarity.predictive import Regret
 class SimilarityRow:
     """Similarity of a source to a target by one measure.
 
-    value: mean over the draws, in `unit`; None if it could not be measured, and `problem` says why. prefer: the end
-    that means "closer". convention: how the number was computed, in words. sample_tokens, target_tokens: tokens used of
-    the source and of the target. draws: value per draw; low, high: their range. columns: further values by name. whole:
-    True if all text of the source was used.
+    value: mean over the random samples, in `unit`; None if it could not be measured, and `problem` says why. prefer:
+    the end that means "closer". convention: how the number was computed, in words. sample_tokens, target_tokens: tokens
+    used of the source and of the target. draws: value per sample; low, high: their range. columns: {name: further
+    value}. whole: True if all text of the source was used.
     """
 
     target: str

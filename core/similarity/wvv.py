@@ -216,7 +216,7 @@ class VectorsConfig(WvvOptions):
 
     corpus: str = option(..., "Corpus to learn word vectors from.", corpus=True)
     cap_tokens: int = option(0, "Most tokens to use; 0: all.", unit="tokens", ge=0)
-    seed: int = option(0, "Seed of the draw and of the vectors.", ge=0)
+    seed: int = option(0, "Seed of the random sample and of the vectors.", ge=0)
 
 
 def run(config: VectorsConfig, job: Job) -> VectorsResult:

@@ -1,13 +1,13 @@
 """Compare two variants by their correct spans, sentence by sentence, over several seeds (SOURCES.md, Verdict).
 
-The draws come from a hierarchical bootstrap: it resamples seeds, then test sentences, the same ones for both variants.
-The spread of these draws is biased in two ways when there are few seeds:
+A hierarchical bootstrap resamples seeds, then test sentences, the same ones for both variants. With few seeds, the
+spread of these bootstrap samples is biased in two ways:
 
 - it divides the squared deviations of n seeds by n, not by n - 1 (too narrow);
 - it counts the chance interaction of a seed and a sentence three times (too wide; Owen 2007).
 
 In simulations, a plain percentile interval over 3 seeds covers the truth in 83% of cases if seeds differ much, and in
-99% if they do not. Therefore the draws are stretched around the estimate in two ways:
+99% if they do not. Therefore the samples are stretched around the estimate in two ways:
 
 - Their standard error is made unbiased: the variance of test sentences + that of seeds - the part counted in both.
 - Normal tails are replaced by those of Student's t, with Satterthwaite's degrees of freedom (as Hesterberg 2015 does).
@@ -25,7 +25,7 @@ With swapped halves, each replicate has its own labels and test sentences, the s
 compared within replicates (SOURCES.md, Halves swapped). A replicate trains on one half and is tested on the other; the
 next replicate swaps them. The variance of the mean difference has two parts:
 
-- between replicates: pre-trainings, taggers, and the draw of labels;
+- between replicates: pre-trainings, taggers, and which labels were drawn;
 - between test sentences, which all pairs of replicates share.
 
 The variance between replicates also includes the difference of the two halves, which cancels in the mean of a pair.
@@ -55,15 +55,15 @@ DRAWS = 10_000
 PAIRED_FROM = 4  # fewest common seeds that are compared as pairs (SOURCES.md, Verdict)
 PAIR_DOF = 4.0  # limit of the degrees of freedom if a variant has two seeds, or two replicates are compared
 LINE_DOF = 4.0  # limit if a reference variant is compared: 4 times the degrees of freedom that the seeds of `none` give
-_CELLS = 4_000_000  # most sentences x draws in memory at once
+_CELLS = 4_000_000  # most sentences x bootstrap samples in memory at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """Mean F1 of one variant minus that of another, in points.
 
-    lo, hi: interval at `level`. above: share of the draws above 0. p: two-sided. system, other: F1 of each seed,
-    percent. se_seeds, se_sentences: standard errors in points from other seeds and from another test set of
+    lo, hi: interval at `level`. above: share of the bootstrap samples above 0. p: two-sided. system, other: F1 of each
+    seed, percent. se_seeds, se_sentences: standard errors in points from other seeds and from another test set of
     `n_sentences`. se_both: the part of `se_sentences` that differs between seeds, so that more seeds average it out.
     dof: degrees of freedom of the whole standard error; 0: the spread is unknown. paired: True if evaluations were
     compared as pairs.
@@ -180,7 +180,10 @@ def compare_line(line: Sequence[Evaluation], other: Sequence[Evaluation], *, see
 def resample(
     system: Sequence[Evaluation], other: Sequence[Evaluation], draws: int, seed: int, *, same_seeds: bool = False
 ) -> Resampled:
-    """Return draws and variances, from which intervals at any level follow. Arguments and errors: as for `compare`."""
+    """Return bootstrap samples and variances, from which intervals at any level follow.
+
+    Arguments and errors: as for `compare`.
+    """
     if not (system and other):
         raise CorpusError("verdict: a variant has no evaluation; fine-tune it with at least one seed and a test set.")
     tables = tables_of([*system, *other], len(system) if system[0].tested is not None else 1)
@@ -334,7 +337,7 @@ def tables_of(evaluations: Sequence[Evaluation], replicates: int = 1) -> FloatAr
 
 
 def _picks(n: int, draws: int, rng: np.random.Generator) -> FloatArray:
-    """Return shares of n seeds drawn with replacement, shape (draws, n)."""
+    """Return weights of n seeds resampled with replacement, shape (draws, n)."""
     return rng.multinomial(n, np.full(n, 1 / n), size=draws) / n
 
 
@@ -347,7 +350,7 @@ def _f1(counts: FloatArray, tables: FloatArray) -> FloatArray:
 def _resampled_f1(tables: FloatArray, draws: int, rng: np.random.Generator) -> FloatArray:
     """Return F1 of each seed on resampled test sentences, the same ones for all seeds; shape (draws, s)."""
     m, parts = tables.shape[1], []
-    # In blocks, because 10,000 draws of 100,000 sentences at once would take 8 GB.
+    # In blocks, because 10,000 samples of 100,000 sentences at once would take 8 GB.
     for first in range(0, draws, step := max(_CELLS // m, 1)):
         d = min(step, draws - first)
         picks = rng.integers(m, size=(d, m)) + m * np.arange(d)[:, None]

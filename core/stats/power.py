@@ -91,7 +91,7 @@ class _World:
 
 
 def _of_halves(spread: Spread, replicates: int, d: int, rng: np.random.Generator) -> FloatArray:
-    """Return the effects of the draw of labels, and of the half that is tested, on a difference; (replicates, d).
+    """Return the effects of the sampled labels, and of the half that is tested, on a difference; (replicates, d).
 
     The effect of a half changes its sign in the next replicate. Its sd is that of all sentences.
     """

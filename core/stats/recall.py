@@ -33,8 +33,8 @@ class Hidden:
     def mean(self, values: FloatArray, level: float = LEVEL) -> Mean:
         """Return the mean of `values` `(n,)`, each from -1 to 1, with a confidence interval (Student's t).
 
-        The variance is that between blocks or that between draws, the larger of the two, with its own degrees of
-        freedom. There must be at least two blocks and two draws.
+        The variance is the larger of that between blocks and that between draws, with its own degrees of freedom. There
+        must be at least two blocks and two draws.
         """
         from scipy.special import stdtrit
 

@@ -23,7 +23,7 @@ ASSUMED_SD = 2.0
 # Share of the variance between seeds that USUAL test sentences cause. It falls as 1 / number of sentences.
 ASSUMED_SHARE = 0.5
 ASSUMED_PRETRAINING = 0.5  # sd of F1 between selections and pre-trainings of one variant, in addition to taggers
-ASSUMED_LABELS = 0.3  # sd of a difference between draws of labels, points
+ASSUMED_LABELS = 0.3  # sd of a difference between samples of labels, points
 ASSUMED_SENTENCE = 12.0  # sd of a difference from one test sentence, points; for n sentences, divide by sqrt(n)
 
 
@@ -37,7 +37,7 @@ class Spread:
     measured; 0: the spread is assumed. taggers: number of taggers in these runs. repeated: number of variants with
     replicates on which `pretrainings` was measured; 0: it is assumed or not needed. n_sentences: size of the test set.
     swapped: True if replicates have their own labels and are tested on halves of `n_sentences`. labels: sd of a
-    difference caused by the draw of these labels.
+    difference caused by sampling these labels.
     """
 
     seeds: float

@@ -133,7 +133,7 @@ def verdicts(
     level: float = 0.95,
     same_seeds: bool = False,
 ) -> dict[str, Verdict]:
-    """Judge all variants of an experiment, by name; all intervals are at `level`. same_seeds: as for `compare`.
+    """Return {variant: verdict}; all intervals are at `level`. same_seeds: as for `compare`.
 
     claim: variant of the planned test, which is not adjusted for the others. bound: significance level of this test,
     against the control if there is one. effect: gain to detect, points, in sentences on what an open verdict lacks.
@@ -152,7 +152,7 @@ def verdicts(
 
 
 def by_holm(pairs: Mapping[str, Resampled], level: float = 0.95) -> dict[str, Tested]:
-    """Test one family of comparisons, by name; all intervals are at `level`."""
+    """Test one family of comparisons and return {name: result}; all intervals are at `level`."""
     return _tested(pairs, level, {})
 
 

@@ -248,7 +248,7 @@ def test_the_command_prints_the_table_the_answer_and_its_limits(seal: Seal, comm
     shown = command(*words)[1]
     for text in (which.in_words(found), which.basis(found), which.LIMIT, "a control", "the default"):
         assert text in shown
-    assert "100 sentences of the task corpus were hidden in 10 draws among 400 of the domain corpus" in shown
+    assert "100 sentences of the task corpus were hidden, in 10 random parts, among 400 of the domain corpus" in shown
 
 
 @pytest.mark.parametrize("damage", [{"best": "dsir"}, {"best": "random"}, {"strategies": {}}])

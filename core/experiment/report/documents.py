@@ -455,7 +455,7 @@ class StudyReport(Reported):
 
 
 def study_document(report: StudyReport, cover: Cover) -> Document:
-    """Return the report of a study in parts."""
+    """Return the report of a study: headings, paragraphs, tables and figures."""
     result = report.result
     names = ", ".join(f"“{task.name}”" for task in result.tasks)
     question_asked = f"Does choosing what a program reads make it better at finding entities in {names}?"
@@ -523,7 +523,7 @@ def _study_how_sure(result: StudyResult) -> list[Part]:
     planned = [Text(result.planned.why, strong=True)] if result.planned else []
     text = (
         "Each interval is a 95% confidence interval: a range computed by a method that includes the true difference in "
-        "95 of 100 studies. “These tasks, on average” is about these tasks, with other draws, trainings and test "
+        "95 of 100 studies. “These tasks, on average” is about these tasks, with other samples, trainings and test "
         "sentences. “Similar tasks” is about the mean over all tasks of their kind, of which these are a sample. Its "
         "interval is wide with fewer than five tasks, and its answer is given only if it holds on these tasks. One "
         "test, over all tasks together, decides the claim; single tasks are exploratory."

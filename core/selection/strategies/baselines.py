@@ -22,7 +22,7 @@ class Random(Strategy):
     reads: ClassVar[Reads] = "ids"
     summary: ClassVar[str] = "Picks sentences at random, the same ones for the same seed."
     trust: ClassVar[str] = (
-        "Always run it beside another strategy: a gain that random text brings too is not due to the strategy."
+        "Always run it in addition to another strategy: a gain that random text brings too is not due to the strategy."
     )
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
