@@ -22,7 +22,7 @@ DIFFICULTY, REBUILD, ROBUSTNESS = (KINDS[kind].config for kind in ("difficulty",
 _OUTPUT = click.option(
     "--output",
     type=FILE,
-    help="Write the sentences to this CoNLL file (IOB2), and a log of the edits beside it. For robustness, a second "
+    help="Write the sentences to this CoNLL file (IOB2), and a log of the edits next to it. For robustness, a second "
     "log lists all mentions with their old and new names (slots).",
 )
 

@@ -397,7 +397,10 @@ def _mentions(corpus: Corpus) -> tuple[int, str]:
 
 
 def averages(rows: Iterable[FrontierRow]) -> dict[str, float]:
-    """Return {run: mean over its test sets of mean F1}, as in Ma et al. 2023. Show it beside the rows, never alone."""
+    """Return {run: mean over its test sets of mean F1}, as in Ma et al. 2023.
+
+    Show it together with the rows, never alone.
+    """
     f1_by_run: dict[str, list[float]] = {}
     for row in rows:
         f1_by_run.setdefault(row.run, []).append(row.mean)

@@ -188,7 +188,8 @@ def _seeds(config: ExperimentConfig, n: int) -> tuple[int, ...]:
 def larger(config: ExperimentConfig) -> list[ExperimentConfig]:
     """Return the plan itself, the plan with `SEVERAL` taggers per replicate, and two with more replicates.
 
-    Several taggers are only proposed for a claim that pre-trains, because taggers cost little beside pre-training.
+    Several taggers are only proposed for a claim that pre-trains, because taggers cost little compared with
+    pre-training.
     """
     cell = config.claimed
     if cell is None or len(config.seeds) < 2:

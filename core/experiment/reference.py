@@ -3,7 +3,7 @@
 The evaluation of a reference variant comes from a run of one of `KINDS`. An entry of
 `KINDS` holds everything that is special about such a variant. `arms.py` makes its arm from the entry; `config.py`,
 `steps.py` and `cost.py` use it for the run. The name of the arm is the kind's name or, with a value, NAME:VALUE. If a
-user starts a run of these kinds outside an experiment, it is listed beside the leaderboards on the same test set
+user starts a run of these kinds outside an experiment, it is listed below the leaderboards on the same test set
 (`results.py`).
 """
 

@@ -1,4 +1,4 @@
-"""Results of `experiment`, `study` and `halves` runs, and the files that they store beside them.
+"""Results of `experiment`, `study` and `halves` runs, and the files that these runs store.
 
 artifacts/leaderboard.csv, leaderboard.md    leaderboard of an experiment, for a spreadsheet and for people
 artifacts/study.csv, study.md                table of a study

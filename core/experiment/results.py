@@ -438,7 +438,7 @@ def missing(run_id: str) -> list[str]:
         for what in own:
             if what not in (*gone, tagger_tables.MODEL):  # repeating the command trains a missing model again
                 arms.setdefault(what.removeprefix("its "), []).append(line_name(row))
-    # Name each missing input once, with all variants that it is missing for: "the taggers of knn 10%, none".
+    # Name each missing input once, with the variants that lack it: "the taggers of knn 10%, none" names two variants.
     return [*gone, *(f"the {what.removeprefix('the ')} of {', '.join(names)}" for what, names in arms.items())]
 
 

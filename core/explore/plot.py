@@ -340,7 +340,7 @@ def _grid(axis: FloatArray) -> tuple[FloatArray, FloatArray]:
 BACKDROP_CELLS = (512, 384)  # across and up
 BACKDROP_SMOOTHING = 1.2  # standard deviation, in cells
 FAINTEST, DARKEST = 0.15, 0.6  # opacity where one point is, and in the densest cells
-CURVE = 0.4  # exponent of the opacity between these; below 1, so that small groups stay visible beside dense ones
+CURVE = 0.4  # exponent of the opacity between these; below 1, so that small groups stay visible next to dense ones
 
 
 def backdrop(fig: go.Figure, x: FloatArray, y: FloatArray, kinds: IntArray, colours: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Regions picked on a map, stored beside it: a lasso, a box, a topic, a class, a sentence, a range of scores, values
+"""Regions picked on a map, stored with the map: a lasso, a box, a topic, a class, a sentence, a range of scores, values
 of columns, the hits of a search, and the sentences that lie in several of these.
 
 A token identifies a region in an address, in a file's name and on the command line. `topic:3`, `class:filtered` and
@@ -248,7 +248,7 @@ def _region(kept: object) -> Region | None:
 
 
 def _read_back(map_run: str, name: str) -> Region | None:
-    """Return the region in a file beside a map; None if it is missing, cannot be read, or is not of this map."""
+    """Return the region stored with a map; None if it is missing, cannot be read, or is not of this map."""
     kept = _region(choice.read(_folder(map_run), name))
     return kept if kept and _sound(map_run, kept) else None
 

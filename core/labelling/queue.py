@@ -117,7 +117,7 @@ class Queued:
 class QueueResult:
     """Result of a `queue` run. of: sentences considered. unit: unit of the similarity.
 
-    types: types of the tagger or of the names; with a reference variant (`suggest`), the types of its suggestions.
+    types: entity types that suggestions can have: those of the tagger, the lists of names or the reference variant.
     """
 
     sentences: int

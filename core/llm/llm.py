@@ -104,7 +104,7 @@ class _Requests:
     def body(self, sentence: Sentence, hint: str = "") -> bytes:
         """Return the request about a sentence. hint: text of the prompt just before the sentence."""
         rows = self._nearest.of(sentence, self._config.examples)
-        # The nearest example comes last, beside the sentence.
+        # The nearest example comes last, next to the sentence.
         examples = [self._train[row] for row in reversed(rows)]
         whole = prompt(self._begin, examples, sentence, hint)
         return request(self._config.model, whole, self._config.max_tokens)

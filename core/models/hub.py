@@ -143,7 +143,7 @@ def load_tokenizer(name: str, *, allow_download: bool = False) -> "PreTrainedTok
             f"{name}: its tokenizer cannot be read ({first_line(error)}); save it with the model's folder."
         ) from error
     if not tokenizer.is_fast:
-        raise ModelError(f"{name}: has only a slow tokenizer; save a tokenizer.json beside the model.")
+        raise ModelError(f"{name}: has only a slow tokenizer; save a tokenizer.json in the model's folder.")
     return tokenizer
 
 

@@ -172,7 +172,7 @@ class Strategy(ABC):
         return None
 
     def learned(self) -> Arrays:
-        """Return the arrays of a prepared strategy that `explain` needs; they are stored beside the scores."""
+        """Return the arrays of a prepared strategy that `explain` needs; they are stored with the scores."""
         return {}
 
     @staticmethod

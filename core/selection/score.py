@@ -159,7 +159,7 @@ def run(config: ScoreConfig, job: Job) -> ScoreResult:
 
 
 def explanation_arrays(strategy: Strategy, task_rows: IntArray | None) -> Arrays:
-    """Return the arrays of a prepared strategy that `explain` needs. They are stored beside the scores.
+    """Return the arrays of a prepared strategy that `explain` needs. They are stored with the scores.
 
     task_rows: rows of T_C that the strategy learnt from, if it uses vectors.
     """

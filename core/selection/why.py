@@ -1,7 +1,7 @@
 """Explain why a sentence was or was not selected.
 
-The arrays that an explanation needs lie beside the scores, so this takes milliseconds and loads neither torch nor a
-model.
+The arrays that an explanation needs are stored with the scores, so this takes milliseconds and loads neither torch nor
+a model.
 """
 
 from collections.abc import Sequence

@@ -38,7 +38,7 @@ MONOLINGUAL, MULTILINGUAL = 200, 400  # LSTM units of Murthy et al. 2018, alone 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Borrowed:
-    """Assisting sentences, word vectors and an encoder that a training uses beside the training set.
+    """Assisting sentences, word vectors and an encoder that a training uses in addition to the training set.
 
     assisting_types: types of the corpus from which the assisting sentences were taken, if known. word_size: numbers
     per word vector, 0 for the default. states: name or folder of an encoder, "" for none. names: dictionary of names;

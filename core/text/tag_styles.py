@@ -38,7 +38,7 @@ _RELATIONS = frozenset(
     {"NSUBJ", "OBJ", "IOBJ", "OBL", "NMOD", "AMOD", "ADVMOD", "DET", "ROOT", "CONJ", "CC", "AUX", "COP", "ACL", "ADVCL"}
     | {"CCOMP", "XCOMP", "CSUBJ", "PUNCT", "APPOS", "NUMMOD", "FLAT", "FIXED", "COMPOUND", "PARATAXIS", "EXPL", "DEP"}
 )
-# Answers, splits, codes and forms, which may be in columns beside the tokens: never entity types by themselves.
+# Answers, splits, codes and forms, which may be in further columns of a token file: never entity types by themselves.
 _NO_TYPES = frozenset(
     {"true", "false", "yes", "no", "none", "null", "nan", "unknown", "other", "maybe", "accept", "reject", "ignore"}
     | {"correct", "wrong", "right", "hit", "miss", "train", "training", "dev", "valid", "validation", "eval", "test"}

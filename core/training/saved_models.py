@@ -56,7 +56,7 @@ def is_here(run: Run) -> bool:
 
 
 def write_card(folder: Path, text: str) -> None:
-    """Write the model's card beside its weights."""
+    """Write the model's card into the folder of its weights."""
     write_atomic(folder / _CARD, text.encode())
 
 

@@ -21,7 +21,7 @@ from core.text.schemes import Scheme
 from core.text.sentence import Sentence
 
 _TABLES = frozenset({"jsonl", "csv", "tsv", "parquet"})  # formats of tables of texts
-_ROW = 64  # bytes of a row of a table, beside its texts
+_ROW = 64  # bytes of a row of a table, without its texts
 _Records = Callable[[Iterable[Record], Ledger], Iterator[Sentence]]
 
 

@@ -127,7 +127,7 @@ def variants(
         [name for name in by_choice["arms"] if name in names] if unlabelled else ["none"],
         arm_label,
         key="training.experiment.arms",
-        placeholder="pick what the tagger gets beside its labels",
+        placeholder="pick what the tagger gets in addition to its labels",
         help="Every verdict needs a variant without pre-training and a random baseline; both are added automatically.",
     )
     left, right = st.columns(2)
@@ -326,7 +326,7 @@ def _further() -> dict[str, Any]:
                 "The same number of tokens is read of each.",
             )
             imported = several_picked("training.experiment.imported_vectors")
-            aside = "Shown beside the test set; they do not change the verdict."
+            aside = "Shown next to the test set; they do not change the verdict."
             also_test = several("Further test sets", "training.experiment.also_test", aside, labelled=True)
             dictionary = several(
                 "Lists of names for the variants dictionary, none+dictionary and distant",
