@@ -53,8 +53,8 @@ METHODS: Mapping[str, Callable[[Training, Sequence[Pools], float, int], Rebuilt]
     "low2high": low2high,
 }
 NAMES = ("random2low", "highc2low", "redundant2low")  # methods that lower the thresholds to reach the rate
-EDITION = "2"  # edition of METHODS; raise it if the same options give other sets
-SHARES_EDITION = "2"  # edition of `low-share`
+EDITION = "2"  # version of METHODS; raise it if the same options give other sets
+SHARES_EDITION = "2"  # version of `low-share`
 READS: Mapping[str, tuple[str, ...]] = {  # pools that must not be empty
     "random2low": ("entity_high", "entity_low"),
     "highc2low": ("both_high", "entity_low"),
@@ -129,7 +129,7 @@ class RebuildConfig(RebuildOptions):
     )
 
     def settled(self) -> Self:
-        """Return these options with the hash of the encoder or the edition of the method.
+        """Return these options with the hash of the encoder or the version of the method.
 
         Errors: ModelError if the encoder is not here.
         """

@@ -485,7 +485,7 @@ class ExperimentConfig(Config):
 
     @property
     def encoders(self) -> list[str]:
-        """Encoders of the axis: every arm is run from these too, in addition to `encoder`."""
+        """Encoders of the option `axis`: every arm is run from these too, in addition to `encoder`."""
         names = (name.removeprefix(arms.ENCODER) for name in self.axis)
         return [name for name in names if name != self.encoder]
 

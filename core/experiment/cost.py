@@ -78,7 +78,7 @@ class Cost:
 
     steps: in the order in which they are run. memory_gb, disk_gb: upper bounds in GB (10^9 bytes).
     wall: seconds that the experiment takes with `at_once` steps in parallel, one per card of this machine.
-    basis: sentences on how training times were estimated. person: {variant: seconds of labelling that it stands for}.
+    basis: sentences on how training times were estimated. person: {variant: seconds that a person must label for it}.
     """
 
     steps: tuple[Priced, ...]
@@ -95,8 +95,8 @@ class Cost:
         """Sentence on the time that a person must work to use the variants."""
         if not self.person:
             return "No variant takes any of your time."
-        times = [f"{line} stands for {duration(seconds)}" for line, seconds in self.person.items()]
-        return f"Of your time, {listed(times)} of labelling; all else takes none."
+        times = [f"{line} takes {duration(seconds)}" for line, seconds in self.person.items()]
+        return f"For labelling, {listed(times)} of your time; all else takes none."
 
     def ended(self) -> "Cost":
         """Return a cost of zero, with all steps finished, for an experiment that has ended, even early."""
@@ -125,7 +125,7 @@ class Cost:
 class Seconds:
     """Estimates the seconds of each step; work that several variants share is counted with the first variant.
 
-    measured: result of `calibrate`. corpora: {role: corpus}. firsts: as in `Stages`. others: {encoder of the axis: its
+    measured: result of `calibrate`. corpora: {role: corpus}. firsts: as in `Stages`. others: {encoder of `axis`: its
     `calibrate` result}. speeds: speeds measured in finished runs; None: use those in `measured`. dictionary: lists of
     names. The keys of the attribute `basis` are sentences on how training times were estimated.
     """
@@ -314,7 +314,7 @@ class Seconds:
         return whole.expected
 
     def _of_its_encoder(self, cell: Cell) -> "Seconds | None":
-        """Return the estimates under a variant's encoder of the axis; None if it has the experiment's own encoder."""
+        """Return the estimates for a variant's encoder if it is one of the option `axis`, else None."""
         measured = self.others.get(cell.arm.encoder)
         if measured is None:
             return None
@@ -459,7 +459,7 @@ class Lookup(Job):
 def calibration_options(config: ExperimentConfig, encoder: str = "") -> Options:
     """Return the options of the `calibrate` run that estimates are based on. Without T_C, MLM is timed on L_C.
 
-    encoder: an encoder of the axis, "" for the experiment's own.
+    encoder: an encoder of the option `axis`, "" for the experiment's own.
     """
     given = {name: getattr(config, name) for name in ("train", "domain", "allow_download")}
     return {"encoder": encoder or config.encoder, **given, **config.tagger, "task": config.task or config.train}
@@ -476,7 +476,7 @@ def cost(
 ) -> Cost:
     """Estimate the cost of an experiment.
 
-    measured: result of `calibrate` on these corpora. others: {encoder of the axis: its `calibrate` result}.
+    measured: result of `calibrate` on these corpora. others: {encoder of `axis`: its `calibrate` result}.
     labels: number of training sentences, for a part of L_C that is not sealed yet; 0: all.
     """
     job = Lookup(home, cast(RunContext, Silent()), kinds)

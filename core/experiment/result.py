@@ -500,7 +500,7 @@ def swapped(rows: Sequence[ArmRow]) -> bool:
 
 
 def split_name(arm: str) -> tuple[str, str]:
-    """Split a variant's arm into its name and its encoder of the axis; "" for the experiment's own encoder."""
+    """Split a variant's arm into its name and its encoder (option `axis`); "" for the experiment's own encoder."""
     name, _, encoder = arm.partition(" encoder:")
     return name, encoder
 

@@ -1,6 +1,6 @@
 """Saved selections: small files in the folder of a finished run, with budget, name, hand edits and the picked region.
 
-The class of a saved selection is `Choice`. The first selection of a `select` run lies in the run's folder and has the
+The class of a saved selection is `Choice`. The first selection of a `select` run is in the run's folder and has the
 run's id. Each further selection has a folder inside the run's folder and the id `<run id>.<mark>`. Hand edits are an
 append-only log. `read_edits` applies its lines in order.
 
