@@ -47,7 +47,7 @@ def pair(run_labels: Mapping[str, str], key: str) -> tuple[str, str]:
     left, right = st.columns(2)
     a = left.selectbox("A", runs, first, run_labels.__getitem__, key=f"{key}.a.{runs[0]}")
     if _of_experiment(run_labels):
-        # If dev and test halves were swapped, each replicate has its own test half. Offer the taggers with that of A.
+        # With swapped halves, replicates have different test sets. Offer only the taggers with the test set of A.
         alike = results.tested_alike(a, runs)
         if len(alike) < len(runs):
             runs, base = alike, next((i for i, run in enumerate(alike) if _is_none(run_labels[run])), 0)
