@@ -56,6 +56,7 @@ SELECTED = (299, 473)  # selected sentences of the other part for a bound: the f
 _USUAL = 0.05  # this part is at most this share of D_C, unless fewer than the fewest would be selected
 _MOST = 1 / 3  # largest share of D_C to embed for the sample
 WORTH = 0.6  # if more of D_C than this share had to be embedded, all of it is embedded instead
+_READ = 50_000  # sentences whose words get static vectors, besides those of `FITTED`
 _MARGIN = 1.25  # a budget in tokens becomes a number of sentences, times this
 _PENALTY = 1.0  # of the ridge regression
 _DONE = (0.0, 0.05, 0.5, 0.65, 1.0)  # shares of a run that are done before its parts and at the end
@@ -243,12 +244,14 @@ class _Sample(NamedTuple):
     """Rows of D_C that are embedded first.
 
     fitted: rows to which the ranking is fitted. trial: rows that show how far down selected sentences lie. rows: both,
-    and the rows that the strategy learns from, ascending.
+    and the rows that the strategy learns from, ascending. read: rows whose words get static vectors, ascending. None is
+    of `trial`: the bound holds only if the ranking knows no more words of these rows than of all others.
     """
 
     fitted: IntArray
     trial: IntArray
     rows: IntArray
+    read: IntArray
 
 
 def _sample(ids: IntArray, free: BoolArray, learnt_from: IntArray, share: float, seed: int) -> _Sample | None:
@@ -260,8 +263,8 @@ def _sample(ids: IntArray, free: BoolArray, learnt_from: IntArray, share: float,
     order = np.argsort(uniform(ids, seed), kind="stable")
     order = order[free[order]]
     first = np.concatenate([[True], ids[order][1:] != ids[order][:-1]])  # copies follow each other and count once
-    order = order[first][: FITTED + size]
-    return _Sample(order[:FITTED], order[FITTED:], np.union1d(order, learnt_from))
+    fitted, trial, further = np.split(order[first][: FITTED + size + _READ], [FITTED, FITTED + size])
+    return _Sample(fitted, trial, np.union1d(np.union1d(fitted, trial), learnt_from), np.union1d(fitted, further))
 
 
 class _Cascade:
@@ -312,11 +315,10 @@ class _Cascade:
 
         download = self._config.allow_download
         tokenizers = _tokenizers(self.encoders, download)
-        # A piece that does not occur in the sample gets no vector, so all of the sample counts.
-        whole = _words([sentence.text for sentence in self._domain.take(sample.rows)], tokenizers)
+        read = _words([sentence.text for sentence in self._domain.take(sample.read)], tokenizers)
         statics = list[StaticVectors]()
         with self._device():
-            for name, own in zip(self.encoders, whole, strict=True):
+            for name, own in zip(self.encoders, read, strict=True):
                 self._job.context.stage(f"distilling static vectors from {name}")
                 statics.append(StaticVectors.distil(Encoder.load(name, **self._options), own, self._job.context))
         texts = [sentence.text for sentence in self._domain.take(sample.fitted)]

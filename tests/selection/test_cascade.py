@@ -16,6 +16,7 @@ from scipy.stats import binom
 from core.encoders.vectors import Some
 from core.errors import ConfigError
 from core.explore import view as maps
+from core.importing.view import find
 from core.models.encoder import Encoder
 from core.models.static import DIMENSION, StaticVectors, Words
 from core.projects import runs
@@ -187,6 +188,35 @@ def test_a_cascade_joins_the_vectors_of_trained_encoders(
     assert insights.why(quick.id, best).total == pytest.approx(some[best], abs=1e-2)
     run = executed("map", maps.options(quick.id, sample=60, clusters=2, limit=200))
     assert not any(note.startswith("The map shows the") for note in run.state().notes)
+
+
+def test_static_vectors_are_made_from_other_sentences_than_the_bound(
+    corpora: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the rare words of the trial got vectors and those of other sentences did not, the bound would be too high."""
+    samples, read = list[Any](), list[Any]()
+
+    def drawn(*args: Any) -> Any:
+        samples.append(draw(*args))
+        return samples[-1]
+
+    def cut(texts: Any, tokenizers: Any) -> Any:
+        read.append(list(texts))
+        return words(texts, tokenizers)
+
+    draw, words = cascade._sample, cascade._words
+    monkeypatch.setattr(cascade, "_sample", drawn)
+    monkeypatch.setattr(cascade, "_words", cut)
+    monkeypatch.setattr(cascade, "_READ", 400)
+    monkeypatch.setattr(cascade, "WORTH", 1.0)
+    executed("select", OPTIONS, cascade=True, options={"sample": 1000})
+    (sample,) = samples
+    domain = find("domain")
+    texts = {role: {each.text for each in domain.take(rows)} for role, rows in sample._asdict().items()}
+    assert set(read[0]) == texts["read"] > texts["fitted"]
+    assert len(read[0]) == 150 + 400
+    assert not texts["read"] & texts["trial"]
+    assert texts["rows"] >= texts["fitted"] | texts["trial"]
 
 
 @pytest.fixture
