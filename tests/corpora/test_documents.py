@@ -195,9 +195,17 @@ def locked_zip() -> bytes:
 
 
 HOSTILE: dict[str, tuple[str, Callable[[], bytes], str]] = {
-    "laughs": ("a.docx", lambda: make.docx(["&b;"], head=LAUGH), "as an XML attack does"),
-    "fetches": ("a.odt", lambda: make.odt(["x"], head=FETCH), "as an XML attack does"),
-    "sheet laughs": ("a.xlsx", lambda: spoilt_sheet(LAUGH), "as an XML attack does"),
+    "laughs": (
+        "a.docx",
+        lambda: make.docx(["&b;"], head=LAUGH),
+        "declares XML entities or a document type, as attacks do",
+    ),
+    "fetches": (
+        "a.odt",
+        lambda: make.odt(["x"], head=FETCH),
+        "declares XML entities or a document type, as attacks do",
+    ),
+    "sheet laughs": ("a.xlsx", lambda: spoilt_sheet(LAUGH), "declares XML entities or a document type, as attacks do"),
     "bomb": ("a.docx", lambda: make.docx(["x"], more={"word/big.xml": b" " * (40 << 20)}), "as a zip bomb does"),
     "large": ("a.docx", lambda: make.docx(["x" * 3_000]), "unpacks to .* more than 2,000; divide it"),
     "pages": ("a.pdf", lambda: make.pdf([make.lines(["x"])], n_pages=10_000), "has 10,000 pages, more than 5,000"),

@@ -336,7 +336,7 @@ def test_notes_tell_of_unknown_types_and_of_sentences_that_the_examples_show(
     test = seal([TRAIN[0], sentence("A court sits .", [(1, 2, "ORG")])], "other", labelled=True)
     run, _ = ran({**marks, "test": (test.fingerprint,)}, serve(lambda text: "[]"))
     assert "because the training set lacks them: ORG" in notes(run)
-    assert "1 test sentence also in the training set" in notes(run)
+    assert "Also in the training set: 1 test sentence." in notes(run)
     plain = seal([sentence("No entity here .", [])], "plain", labelled=True)
     with pytest.raises(CorpusError, match="plain: no sentence holds an entity"):
         ran({**marks, "train": plain.fingerprint}, serve())
