@@ -94,7 +94,7 @@ def files_of(paths: Sequence[Path]) -> Listing:
 
 
 def _few_of_each(listing: Listing) -> list[Path]:
-    """Return the files to read: per folder and extension, all files if there are at most 24, else the first ones."""
+    """Return the files to read: per folder and extension, all if there are at most 24, else the first `LOOKED_INTO`."""
     kinds = defaultdict[tuple[Path, str], list[Path]](list)
     for file in listing.files:
         kinds[file.parent, suffix(file)].append(file)

@@ -265,7 +265,10 @@ def asked_first(rows: Sequence[ArmRow]) -> str:
 
 
 def interval_words(row: ArmRow) -> str:
-    """Return a variant's difference to its baseline, with the interval; "" for the baseline and without learning."""
+    """Return a variant's difference to its baseline, with the interval.
+
+    Return "" for the baseline, and for taggers that learnt nothing.
+    """
     return "" if row.verdict in ("baseline", "nothing learnt") else difference_words(row)
 
 

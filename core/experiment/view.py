@@ -79,7 +79,10 @@ def calibrations(options: Mapping[str, object], kind: str = "experiment") -> lis
 
 
 def not_estimated(options: Mapping[str, object]) -> list[str]:
-    """Return a sentence on each estimate of more labels that is known to be impossible. Errors: CorpusError."""
+    """Return one sentence per number of further labels whose effect cannot be estimated, with the reason.
+
+    Errors: CorpusError.
+    """
     config = ExperimentConfig.parse(dict(options))
     return more_labels.not_estimated(config, len(library().find(config.train)))
 

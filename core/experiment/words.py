@@ -153,7 +153,7 @@ WORD_COLOURS: Mapping[Word, tuple[str, str]] = {  # on paper, and on a dark page
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A verdict: the result (`what`, which begins with the word), how sure it is (or ""), and what to do `next`."""
+    """A verdict. what: the result; it begins with `word`. sure: how sure it is, or "". next: what to do next."""
 
     word: Word
     what: str

@@ -277,8 +277,9 @@ def _of_documents(report: ReadReport) -> Iterator[str]:
     if report.unmapped:
         left = report.unmapped - report.restored
         yield (
-            f"{report.unmapped:,} letters of PDFs map to no character; {report.restored:,} were restored from other"
-            " words" + (f", {left:,} remain unreadable; the report names the files." if left else ".")
+            f"{report.unmapped:,} letters of PDFs map to no character; {report.restored:,} were restored by "
+            "comparison with other words"
+            + (f", {left:,} remain unreadable; the report names the files." if left else ".")
         )
     if report.left_out:
         yield f"{count(report.left_out, 'file')} left out; the report gives the reason."

@@ -86,7 +86,7 @@ class Finding:
 
 
 def run(config: ReviewConfig, job: Job) -> ReviewResult:
-    """Run the checks and list the sentences with the strongest reasons."""
+    """Run the checks and list the sentences that most probably have a wrong label."""
     corpus = job.corpus(config.corpus)
     if not corpus.types:
         raise CorpusError(f"{corpus.name}: has no labelled entity, so there is nothing to review; label it first.")

@@ -58,7 +58,7 @@ def corpus_of(run: Run) -> str:
 
 
 def corpus_of_run(run_id: str) -> str:
-    """Return the fingerprint of the corpus whose sentences a run queued, by the run's id."""
+    """Return the fingerprint of the corpus from which the run `run_id` took its sentences."""
     return corpus_of(store().get(run_id))
 
 

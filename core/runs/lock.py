@@ -159,7 +159,7 @@ class Lock:
         return True
 
     def release(self) -> None:
-        """Release the lock, and empty its file, so that the file does not name this process as the next holder."""
+        """Release the lock, and empty its file. The file then does not name a process that no longer holds it."""
         if self._descriptor in _descriptors:
             os.ftruncate(self._descriptor, 0)
             os.close(self._descriptor)

@@ -102,7 +102,7 @@ class Lead:
 
 
 def leads(grid: Grid, target: int, by_part: FloatArray) -> list[Lead]:
-    """Test the lead of each measure that votes and puts one source first.
+    """For each measure that has a vote and one best source, test if that source is really ahead.
 
     by_part: `(p, s, m)` values of the target, NaN if missing; sources and measures as in `grid`.
     """

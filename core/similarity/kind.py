@@ -45,7 +45,7 @@ class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
     measure: tuple[MeasureName, ...] = option(get_args(MeasureName), "Measure to compute; repeat for several.")
     cap_tokens: str = option(
         "equal",
-        f"Tokens drawn from every source: a number, equal (as many as the smallest has, at most {MOST:,}) or none.",
+        f"Tokens drawn per source: a number, equal (as many as the smallest has, at most {MOST:,}) or none (all).",
     )
     min_source_tokens: int = option(
         10_000,

@@ -19,11 +19,11 @@ from core.similarity.grid import Grid
 from core.stats.welch import from_moments, interval
 
 CONVENTIONS: Mapping[str, str] = {
-    "runs": "per target over its single runs, mean over targets: as printed in Table 4 of Dai et al.",
-    "means": "per target over the means of its sources, mean over targets",
-    "pooled": "over all sources and targets at once",
-    "centred": "over all at once, after subtracting each target's mean",
-    "spearman": "of ranks, per target over the means of its sources, mean over targets",
+    "runs": "correlation per target over its single runs, then the mean over targets (Table 4 of Dai et al.)",
+    "means": "correlation per target over the means of its sources, then the mean over targets",
+    "pooled": "correlation over all sources and targets at once",
+    "centred": "correlation over all at once, after subtracting each target's mean",
+    "spearman": "correlation of ranks per target over the means of its sources, then the mean over targets",
 }
 ENOUGH = 4  # least number of targets for an interval, and least number of sources of each of these targets
 CLOSEST = 0.9999  # |r| is clipped to this value, so that Fisher's z stays finite

@@ -20,7 +20,8 @@ USUAL = 300  # test sentences
 # Standard deviation (sd) of F1 between seeds, points, for a small encoder, a few hundred labelled sentences, and USUAL
 # test sentences.
 ASSUMED_SD = 2.0
-# Share of the variance between seeds that USUAL test sentences cause. It falls as 1 / number of sentences.
+# Share of the variance between seeds that comes from the test set, if it has `USUAL` sentences. It falls as 1 / number
+# of sentences.
 ASSUMED_SHARE = 0.5
 ASSUMED_PRETRAINING = 0.5  # sd of F1 between selections and pre-trainings of one variant, in addition to taggers
 ASSUMED_LABELS = 0.3  # sd of a difference between samples of labels, points

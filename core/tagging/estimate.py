@@ -287,7 +287,7 @@ def pseudo(
 
 
 def _epoch(speed: Speed, settings: Settings, train: Read, dev: Read) -> float:
-    """Return the seconds of an epoch, with its score on dev."""
+    """Return the seconds that an epoch takes, including its evaluation on the dev set."""
     trained = math.ceil(train.sentences / settings.batch_size) * speed.a + train.pieces * speed.b
     judged = min(1.0, (settings.dev_sentences or math.inf) / dev.sentences)
     return trained + judged * dev.pieces * speed.b * FORWARD

@@ -109,7 +109,7 @@ def _scheme(model: str, letters: set[str]) -> Scheme:
 
 
 def _confidence(by_tag: FloatArray, entity: Entity, place: Mapping[tuple[str, str], int]) -> float:
-    """Return the probability that independent words have tags that mean `entity`.
+    """Return the probability of the tags of `entity`, if the tags of its words are independent.
 
     place: {(letter, type): column of `by_tag`}.
     """

@@ -207,7 +207,10 @@ def _number(kind: Callable[[Any], Any], label: str, field: Any, common: dict[str
 
 
 def _optional(label: str, field: Any, common: dict[str, Any]) -> Any:
-    """Ask for an optional value; None if the field is empty. The config reads typed fractions such as 2e-5."""
+    """Ask for an optional value; None if the field is empty.
+
+    A fraction is entered as text, for example 2e-5, and the config parses it.
+    """
     if bool in get_args(field.annotation):
         answers = {"as usual": None, "yes": True, "no": False}
         return answers[st.selectbox(label, list(answers), **common)]

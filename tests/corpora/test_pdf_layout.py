@@ -152,7 +152,7 @@ def test_letters_are_restored_from_another_document_of_the_import(home: Path, tm
     texts = [text for row in corpora.find(result.corpus).batches() for text in [each.text for each in row]]
     assert texts == ["The office opens on the first day.", "The office is shut on the first of May."]
     assert (result.unmapped, result.restored, result.rejected) == (2, 2, 1)
-    assert "2 letters of PDFs map to no character; 2 were restored from other words." in run.state().notes
+    assert "2 letters of PDFs map to no character; 2 were restored by comparison with other words." in run.state().notes
 
 
 @pytest.mark.parametrize("text", ["1" * 1_000_000, "a" * 1_000_000 + "\ufffd", "\ufffd" * 1_000_000])

@@ -152,7 +152,7 @@ def _account(extract: Extract, ledger: Ledger) -> None:
         if extract.unmapped:
             lost = f"{extract.unmapped:,} letters map to no character (private use, NUL or U+FFFD)"
             cure = "; to read the others, print the file to PDF again or recognise its text (OCR)"
-            restored = f"{extract.restored:,} were restored from other words"
+            restored = f"{extract.restored:,} were restored by comparison with other words of the file"
             ledger.remark(f"{lost}; {restored}{'' if extract.restored == extract.unmapped else cure}")
         if n_blank:
             pages = _ranges(extract.blank)

@@ -233,7 +233,7 @@ def readable(file: Path) -> bool:
 
 
 def _offered(file: Path, folder: Path, root: Path) -> bool:
-    """Return True for a file that is not hidden and is inside the folder, even if it is a link."""
+    """Return True for a file that is not hidden. The target of a link must be inside `root`."""
     inside = file.relative_to(folder)
     return (
         not any(part.startswith(".") for part in inside.parts)

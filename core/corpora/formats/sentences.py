@@ -249,7 +249,7 @@ def _trim(text: str, spans: Sequence[Span]) -> tuple[list[Span], int]:
 def _composed(
     text: str, spans: Sequence[Span], line: int | None, ledger: Ledger
 ) -> tuple[str, list[Span], list[Region]]:
-    """Return the text in NFC, the spans in the new text, and the regions of spans that have only a combining mark."""
+    """Return the text in NFC, the spans in it, and the regions of the spans that cover only a combining mark."""
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return text, list(spans), []
     moved: dict[int, int] = {}

@@ -24,7 +24,9 @@ class DsirOptions(Config):
     """Options of `dsir`."""
 
     buckets: int = option(10_000, "Number of buckets into which words and word pairs are hashed.", ge=100, le=1_000_000)
-    sample: int = option(20_000, "Sample of the domain corpus that is counted.", unit="sentences", ge=100)
+    sample: int = option(
+        20_000, "Sentences of the domain corpus, drawn at random, whose words are counted.", unit="sentences", ge=100
+    )
     smoothing: float = option(
         1.0,
         "Pseudo-counts per bucket, distributed like the counts of the domain corpus. 0: none, as in the paper.",

@@ -122,7 +122,7 @@ class NerSelected(Strategy):
         rank = evidence.options["rank"]
         if rank == "type-balanced":
             rounds = round(fraction - evidence.score)
-            taken = Part(name=f"taken in round {rounds:,} (-1 per round)", value=-float(rounds))
+            taken = Part(name=f"taken in round {rounds:,} (each round lowers the score by 1)", value=-float(rounds))
             return Parts(parts=[taken, Part(name=tie, value=fraction)])
         same = {"count": 1.0, "density": 1 / max(len(tokens), 1)}.get(rank, 0.0)  # value of an entity of any type
         worth = {}

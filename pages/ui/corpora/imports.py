@@ -426,7 +426,7 @@ def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
                 " (Prodigy) is left out too. If you keep such sentences, the missing labels count as O.",
             )
         if preview.format in corpora.CUT_ANYWAY:
-            st.caption("Documents are cut into sentences; each keeps its file and page, if there are pages.")
+            st.caption("Documents are cut into sentences; the file and the page of each sentence are stored with it.")
         elif not preview.labelled:
             options["split"] = st.toggle("Every row is a document: split it into sentences", key="corpora.split")
         if preview.format == "txt":

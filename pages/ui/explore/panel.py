@@ -432,7 +432,9 @@ def _grouped(map_run: str, kinds: IntArray, points: IntArray, column: str) -> No
     )
     st.caption("Tick a row to pick its sentences on the map.")
     for row in event.selection.rows:
-        _pick_group(map_run, column, found[row]["value"])  # a pick changes the key, so the row is of this table
+        _pick_group(
+            map_run, column, found[row]["value"]
+        )  # each pick gives the table a new key, so `row` belongs to `found`
         st.rerun(scope="app")
 
 

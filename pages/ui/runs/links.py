@@ -135,6 +135,6 @@ def pick_run(
 
 
 def pick_part(key: str, runs: Sequence[Run], what: str, label: Callable[[Run], str]) -> str:
-    """Let the user pick the run for a part of a page, which the address does not name. The default is the newest."""
+    """Let the user pick the run that a part of the page shows. The address does not keep it. Default: the newest."""
     latest = remembered(key, [run.id for run in runs]) or runs[0].id
     return pick_run(latest, key, runs, what, label, take=remember)

@@ -91,7 +91,7 @@ def arm_names(further: Mapping[str, Any], lines: Sequence[str] = ()) -> list[str
     """Return the names of variants to choose from; values come from the corpora and vectors that were picked.
 
     further: the `sources`, the `imported_vectors`, the `transfer` corpora and the `assisting` corpus of the experiment.
-    lines: names of reference variants with a value.
+    lines: names of reference variants that have a value, such as `labels:+100`.
     """
     values = {
         "SOURCE": [corpora.find(source).name for source in further["sources"]],
@@ -117,8 +117,9 @@ def variants(
 ) -> dict[str, Any]:
     """Ask for the variants of the leaderboard, and return the options.
 
-    by_choice: `find_out.choice_options`, the default. unlabelled: True if there are a T_C and a D_C. swapped: True if
-    each replicate has its own half of the labels. lines: names of reference variants with a value.
+    by_choice: options that `find_out.choice_options` proposes; they are the default. unlabelled: True if
+    there are a T_C and a D_C. swapped: True if each replicate has its own half of the labels. lines: names of reference
+    variants that have a value, such as `labels:+100`.
     """
     names = arm_names(further, lines)
     arms = st.multiselect(

@@ -79,7 +79,7 @@ BUNDLED, BUNDLED_SAYS = "minilm", "MiniLM, bundled: works offline; English, unca
 PRESETS = {"quick": "Quick", "paper": "Paper", "paper-bias": "Paper on bias", "custom": "Custom"}
 USUAL = ("quick", "paper", "custom")
 MEANING = {
-    "quick": "Few epochs: for a first look, and for comparing what to select.",
+    "quick": "Few epochs: for a first look, and to compare selections.",
     "paper": "The settings of the published experiments: for numbers to report, best on a GPU.",
     "paper-bias": "The settings of Ma et al. 2023 for rebuilt labels: softmax, the last epoch (paper-bias).",
 }

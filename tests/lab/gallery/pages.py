@@ -64,9 +64,9 @@ class Runs:
 
     @classmethod
     def newest(cls) -> Self:
-        """Return the newest run of each kind in this project."""
-        select, mapped, experiment = (runs.own(kind)[0].id for kind in ("select", "map", "experiment"))
-        return cls(select=select, map=mapped, experiment=experiment)
+        """Return the newest map of this project, its selection, and the newest experiment."""
+        mapped, experiment = (runs.own(kind)[0] for kind in ("map", "experiment"))
+        return cls(select=str(mapped.manifest.config["selection"]), map=mapped.id, experiment=experiment.id)
 
 
 def page(task: Task, made: Runs) -> tuple[str, int]:
