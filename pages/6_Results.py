@@ -114,7 +114,9 @@ def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
     everything: dict[str, Callable[[], None]] = {"All trainings": take.trainings}
     drawn = everything | drawn if waiting else drawn | everything
     drawn |= {"Download": partial(take.take_away, run_id, run_labels)}
-    _draw(drawn, f"results.tab{'.waiting' * waiting}")  # with another key, the Leaderboard opens once it exists
+    _draw(
+        drawn, f"results.tab{'.waiting' * waiting}"
+    )  # the tabs with the leaderboard have another key, so they open at it
 
 
 def _run_labels(run_id: str | None, single: str) -> dict[str, str]:

@@ -112,8 +112,8 @@ class RebuildConfig(RebuildOptions):
     )
     rate: float = option(
         0.2,
-        "Share of all mentions to change (0.2 or 20%); low-share: share of sentences with a mention whose name minus "
-        "context (CEIM) is low.",
+        "Share of all mentions to change (0.2 or 20%); low-share: share of sentences with a mention of low CEIM "
+        "(name minus context).",
         ge=0,
         le=1,
     )
@@ -421,7 +421,7 @@ def _family(train: Corpus, here: Mapping[str, Corpus]) -> Iterator[Corpus]:
 
 
 def _of_runs(trained_on: set[str], store: RunStore) -> list[str]:
-    """Return the held-out sets of all runs that trained on these. Sets given to `rebuild` runs are no evidence."""
+    """Return the held-out sets of all runs that trained on these corpora. `rebuild` runs train nothing."""
     runs = [run.manifest.inputs for run in store.list(*TESTING)]
     return [
         fingerprint

@@ -254,8 +254,8 @@ def _plan(training: Training, high: BoolArray, order: Iterable[int], poor: BoolA
         for mention, words in zip(mentions, context_words(training.sentences[row]), strict=True)
         if high[mention] and words >= ENOUGH
     }
-    # Always retain one sentence of the same types and one mention of the same type that can lend a context, because
-    # deleted contexts need them as replacements.
+    # A deleted context is replaced by another sentence with the same types, or by the context of another mention of its
+    # type. So always retain one of each.
     sentences = Counter(_types(training.sentences[row]) for row in all_high)
     mentions = Counter(training.kinds[m] for m in lending)
     whole, by_mention, promised = set[int](), dict[int, list[int]](), set[Types]()

@@ -220,7 +220,7 @@ class Seconds:
             seconds += one_pass * len(new)
         elif strategy.reads == "spans":
             seconds += one_pass * folds if self._first("tag", str(folds), drawn) else 0
-        elif "prior" in models:  # loss-drop takes some passes of two models, for some of the sentences
+        elif "prior" in models:  # loss-drop: `passes` passes of two models over the best `pool` sentences
             share = min(int(str(own["pool"])) or len(domain), len(domain)) / len(domain)
             seconds += one_pass * 2 * int(str(own["passes"])) * share
         elif models:  # pseudo-perplexity takes a pass for every word piece of a sentence

@@ -259,9 +259,10 @@ def kept_forecast(run: Run, effect: float, chance: Callable[[], float]) -> Foret
 
 
 def foretold(config: ExperimentConfig, run: Run, home: Path) -> Foretold | None:
-    """Return the chance that an experiment shows its claim.
+    """Return the power of an experiment: the chance that it detects the effect of its claim.
 
-    None without a claim, with a single seed, and for a quick look, which cannot show that a selection helps.
+    None without a claim and with a single seed. None also for a quick experiment, because it has one selection per
+    variant and so cannot tell if selection helps.
     """
     if config.claimed is None or len(config.seeds) < 2 or _is_quick(config):
         return None

@@ -47,7 +47,7 @@ def estimates(
 
 
 def not_estimated(config: ExperimentConfig, sentences: int) -> list[str]:
-    """Return a sentence on each estimate that is known to be impossible before the start. sentences: size of L_C."""
+    """Return one sentence per number of further labels whose effect cannot be estimated. sentences: size of L_C."""
     asked = [arm for arm in map(find, config.arms) if arm.more]
     reasons = {arm.name: lacking(sentences, arm.more, len(config.seeds)) for arm in asked}
     return [f"{name} will not be estimated: {why}." for name, why in reasons.items() if why]

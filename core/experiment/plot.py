@@ -65,7 +65,10 @@ def seed_dots(rows: Sequence[ArmRow]) -> go.Figure:
 
 
 def glance(row: ArmRow, rows: Sequence[ArmRow]) -> go.Figure | None:
-    """Draw the differences of a variant to baseline and control against zero; None if their intervals are unknown."""
+    """Draw the intervals of two differences, of a variant to its baseline and to its control, with a line at zero.
+
+    Return None if the intervals are unknown.
+    """
     pairs = [("no further pre-training" if reads(row) else baseline_words(rows), row.delta, row.interval)]
     if row.delta_random is not None and row.interval_random:
         pairs.append((held_against(row), row.delta_random, row.interval_random))

@@ -135,7 +135,7 @@ def _zero_shot_about(run: Run, _: Library) -> str:
     sure = "chosen on the dev set" if config["dev"] else f"of {config['threshold']:g}"
     return (
         f"The ready model {Path(config['model']).name}, without training, for {listed(sorted({*found.types.values()}))}"
-        f"{other}; least confidence {sure}."
+        f"{other}; minimum confidence {sure}."
     )
 
 

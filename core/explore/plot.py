@@ -47,7 +47,7 @@ class Dots:
     """Points of the map that are drawn.
 
     x, y: `(m,)` float32. points: `(m,)` their numbers on the map, which a click returns. kinds: `(m,)` indices into
-    the looks. hovered: `(m,)` True if the point has a tooltip, whose text is sent separately.
+    a sequence of `Look`. hovered: `(m,)` True if the point has a tooltip, whose text is sent separately.
     """
 
     x: FloatArray

@@ -240,8 +240,8 @@ def _about(plan: Plan) -> str:
 {plan.description} `core/samples/sets.py` generated all sentences. Names are invented, and doses are no advice.
 
 Task corpus (T_C): {", ".join(dict.fromkeys(plan.task))}. It holds every train and dev sentence, and no test sentence.
-Domain corpus (D_C): {", ".join(dict.fromkeys(plan.inside))}; off-domain, a third: \
-{", ".join(plan.outside)} ("hard" resembles the domain).
+Domain corpus (D_C): {", ".join(dict.fromkeys(plan.inside))}. A third is off-domain: \
+{", ".join(plan.outside)}. The topic "hard" resembles the domain.
 
 `truth.jsonl.gz` has one object for each line of D_C:
 - `row` (from 0), `domain` ("in" or "off"), `topic`, `template` (the grammar's rule and alternative)

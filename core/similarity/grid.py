@@ -146,10 +146,10 @@ def in_front(column: FloatArray) -> tuple[int, int] | None:
 
 
 def batch_means(differences: FloatArray, whole: float) -> tuple[float, float, float, float] | None:
-    """Return the mean over parts `(p,)`, its 95% interval (low, high) and p of the lead; None below `FEWEST` parts.
+    """Return the mean over parts `(p,)`, its 95% interval (low, high), and the p-value of the lead.
 
-    whole: the lead on all text, above 0. p belongs to the smaller of `whole` and the mean over parts. A lead is thus
-    significant only if both the table and the parts show it.
+    Return None below `FEWEST` parts. whole: the lead on all text, above 0. The smaller of `whole` and the mean over
+    parts is tested. A lead is thus significant only if both the whole text and its parts show it.
     """
     from scipy.special import stdtr, stdtrit
 

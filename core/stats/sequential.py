@@ -120,9 +120,9 @@ def futile(look: Look, looks: tuple[int, ...], number: int, effect: float) -> Bo
 def adjusted_interval(look: Look, looks: tuple[int, ...], number: int, dof: float) -> tuple[float, float] | None:
     """Return the interval of a difference, corrected for several analyses (Jennison and Turnbull 1989).
 
-    Return None at the last analysis or without degrees of freedom. This repeated confidence interval has the level of
-    the bound at this analysis. So in 95 of 100 experiments, the intervals of all analyses include the truth. look:
-    numbers, not arrays. number: this analysis, from 0. dof: degrees of freedom of the difference.
+    Return None at the last analysis or without degrees of freedom. In 95 of 100 experiments, the intervals of all
+    analyses include the truth. look: the data of this analysis, with numbers in place of arrays. looks: replicates at
+    each analysis. number: this analysis, from 0. dof: degrees of freedom of the difference.
     """
     from scipy.special import stdtrit
 

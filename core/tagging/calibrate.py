@@ -316,7 +316,7 @@ def newest(store: RunStore, machine: str, texts: Collection[str] = (), **asked: 
 def _outcome(result: CalibrateResult, _: About) -> str:
     pace = 1 / max(result.mlm[1], 1e-9)
     busy = ", while it was busy with other work" if result.busy else ""
-    return f"{result.machine}: pre-training processes about {pace:,.0f} pieces per second{busy}"
+    return f"{result.machine}: about {pace:,.0f} pieces per second in pre-training{busy}"
 
 
 KIND = Kind(

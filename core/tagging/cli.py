@@ -182,7 +182,7 @@ def _done(kind: str, values: dict[str, object], *, run_anyway: bool = False) -> 
 
 
 def _scores(run: Run) -> list[str]:
-    """Format the result of an `evaluate` run: F1 by decoding and by type, and scores by least confidence."""
+    """Format the result of an `evaluate` run: F1 by decoding and by type, and scores by minimum confidence."""
     result = read_result(run, EvaluateResult)
     test = result.test
     lines = [
@@ -200,8 +200,8 @@ def _scores(run: Run) -> list[str]:
         lines.append(f"  {line.type:<{width}} {scores}  {interval}".rstrip())
     (sure,) = test.calibration
     lines += [
-        f"confidence   mean {sure.confidence:.2f}, right {sure.right:.2f}; calibration error {sure.before:.3f} before "
-        f"and {sure.after:.3f} after the temperature {sure.temperature:.2f}",
+        f"confidence   mean {sure.confidence:.2f}, share of right entities {sure.right:.2f}; calibration error "
+        f"{sure.before:.3f} before and {sure.after:.3f} after the temperature {sure.temperature:.2f}",
         "at least     entities precision recall  score",
     ]
     return lines + [

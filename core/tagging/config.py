@@ -90,7 +90,8 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     first: str = option(
         "",
         "encoder, span: another labelled corpus to train on first. Its sentences that are also in dev or test are left "
-        "out. Training on the training set then continues with this encoder and the output scores of shared types.",
+        "out. Training on the training set then continues with this encoder, and with the output weights of the types "
+        "that both corpora have.",
         corpus=True,
     )
     first_epochs: int = option(2, "Epochs on `first`; the weights of the last one are kept.", ge=1, le=100)

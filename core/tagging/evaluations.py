@@ -2,7 +2,7 @@
 
 artifacts/  evaluation-<split>-<seed>.npz     numbers of correct, predicted and gold spans, by sentence and type
             predictions-<split>-<seed>.jsonl  {"entities": [[start, end, type], ...]}, one sentence per line
-            abstain-<split>-<seed>.csv        precision and recall by least confidence
+            abstain-<split>-<seed>.csv        precision and recall by minimum confidence
             outcome-<seed>.json               outcome of a seed, written last
 
 Splits are `dev`, `test`, `test1`, `test2`, ... File names of runs without seeds, such as `evaluate` and `dictionary`,
@@ -260,13 +260,13 @@ def write_predictions(run: Run, suffix: str, predictions: Sequence[Prediction]) 
 
 
 def write_abstaining(run: Run, suffix: str, rows: Sequence[Abstaining]) -> None:
-    """Write precision and recall by least confidence of a tagger on one split."""
+    """Write precision and recall by minimum confidence of a tagger on one split."""
     lines = [",".join(_ABSTAINING), *(",".join(f"{value:.6g}" for value in asdict(row).values()) for row in rows)]
     write_atomic(_abstaining(run, suffix), "\n".join([*lines, ""]).encode())
 
 
 def read_abstaining(run: Run, suffix: str) -> list[Abstaining]:
-    """Read precision and recall by least confidence; [] if there are none."""
+    """Read precision and recall by minimum confidence; [] if there are none."""
     path = _abstaining(run, suffix)
     if not path.exists():
         return []

@@ -60,7 +60,7 @@ class ModelConfig(Config):
 
 
 class PredictConfig(ModelConfig):
-    """Options: the corpus, and the least confidence."""
+    """Options: the corpus, and the minimum confidence."""
 
     min_confidence: float = option(
         0.0,

@@ -33,5 +33,5 @@ def _lines(run: Run) -> list[str]:
     for name, least in result.thresholds.items():
         theirs = ", ".join(old for old, new in result.types.items() if new == name)
         how = "chosen on the dev set" if name in result.chosen else "not chosen"
-        lines.append(f"type        {name}, from the model's {theirs}; least confidence {least:g}, {how}")
+        lines.append(f"type        {name}, from the model's {theirs}; minimum confidence {least:g}, {how}")
     return [*lines, *test_lines(run, result.tests)]

@@ -1,4 +1,4 @@
-"""The least confidence of each type, chosen on a dev set."""
+"""The minimum confidence of each type, chosen on a dev set."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace

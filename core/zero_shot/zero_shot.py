@@ -1,7 +1,7 @@
 """`zero-shot`: tag test sets with a ready model, and score what it finds. Nothing is trained.
 
 The result shows how well a model that others trained works without labels of the user (SOURCES.md, Ready models). With
-a dev set, each type gets its own least confidence. Artifacts: as for `evaluate`, one split per test set.
+a dev set, each type gets its own minimum confidence. Artifacts: as for `evaluate`, one split per test set.
 """
 
 import time
@@ -27,7 +27,7 @@ from core.zero_shot.thresholds import best_thresholds, renamed, surer_than
 
 
 class ZeroShotConfig(Config):
-    """Options: the ready model, the test sets, its types, and the least confidence."""
+    """Options: the ready model, the test sets, its types, and the minimum confidence."""
 
     model: str = option(
         ...,
@@ -35,7 +35,7 @@ class ZeroShotConfig(Config):
         "download one by hand, for example dslim/bert-base-NER.",
     )
     test: tuple[str, ...] = option(..., "Test sets: labelled sentences.", corpus=True, min_length=1)
-    dev: str = option("", "Dev set, on which each type's least confidence is chosen by F1.", corpus=True)
+    dev: str = option("", "Dev set, on which each type's minimum confidence is chosen by F1.", corpus=True)
     type_map: tuple[str, ...] = option(
         (),
         "OLD=NEW uses the model's type OLD as your type NEW (PER=person); OLD= drops it. Any other type of the model "
@@ -179,9 +179,9 @@ def _notes(config: ZeroShotConfig, result: ZeroShotResult) -> list[str]:
         notes.append(f"Types of yours that the model does not find: {listed(result.unknown)}.")
     rest = [type for type in result.thresholds if type not in result.chosen]
     if not config.dev:
-        notes.append(f"There is no dev set, so the least confidence of every type is {config.threshold:g}.")
+        notes.append(f"There is no dev set, so the minimum confidence of every type is {config.threshold:g}.")
     elif rest:
-        notes.append(f"The dev set does not hold {listed(rest)}; their least confidence is {config.threshold:g}.")
+        notes.append(f"The dev set does not hold {listed(rest)}; their minimum confidence is {config.threshold:g}.")
     return notes
 
 

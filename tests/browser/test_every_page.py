@@ -138,14 +138,15 @@ def _numbers(node: dict[str, Any]) -> str:
     return f"{data['fgColor']} on {data['bgColor']}" if isinstance(data, dict) and "fgColor" in data else ""
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
+@pytest.fixture(scope="module", params=[(theme, width) for theme in ("light", "dark") for width in (800, 1280, 1920)])
 def themed(request: pytest.FixtureRequest, profile: BrowserContext, furnished: Furnished) -> Iterator[Page]:
-    """Open the app in a theme, to visit every page."""
+    """Open the app in a theme and a width, to visit every page."""
+    theme, width = request.param
     with held_to_account(profile.new_page()) as page:
-        page.emulate_media(color_scheme=request.param, reduced_motion="reduce")
-        page.set_viewport_size({"width": 1440, "height": 5000})  # axe ignores elements out of sight
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        page.set_viewport_size({"width": width, "height": 5000})  # axe ignores elements out of sight
         loaded(page, furnished, "Home")
-        expect(page.get_by_test_id("stApp")).to_have_css("color-scheme", request.param)
+        expect(page.get_by_test_id("stApp")).to_have_css("color-scheme", theme)
         yield page
         page.close()
 

@@ -117,7 +117,7 @@ def test_both_are_lines_with_one_score(options: dict[str, Any], server: FakeLlm,
     assert rows["zero-shot"].mean == pytest.approx(ZERO_SHOT)
     assert rows["llm"].mean == pytest.approx(LLM)
     assert rows["zero-shot"].about == (
-        "The ready model ner, without training, for LOC and person; least confidence chosen on the dev set."
+        "The ready model ner, without training, for LOC and person; minimum confidence chosen on the dev set."
     )
     assert (
         rows["llm"].about == "The language model tiny:1b, asked about each sentence after 2 examples, without training."
@@ -152,7 +152,7 @@ def test_runs_that_were_started_alone_are_listed_beside(
     beside = results.beside(run.id)
     assert [line.about for line in beside] == [
         "The language model tiny:1b, asked about each sentence after 5 examples, without training.",
-        "The ready model ner, without training, for LOC and person; least confidence of 0.5.",
+        "The ready model ner, without training, for LOC and person; minimum confidence of 0.5.",
     ]
     assert [line.f1 for line in beside] == pytest.approx([LLM, 200 * 3 / (3 + 5)])  # Bo is found too
     report = html_report(run.id)

@@ -233,7 +233,7 @@ def test_the_command_prints_scores_and_where_thresholds_come_from(ner: Path, sea
     words = ["zero-shot", "--model", ner, "--test", "test", "--type-map", "PER=person"]
     code, printed, said = command(*words)
     assert code == 0, said
-    assert "person, from the model's PER; least confidence 0.5, not chosen" in printed
+    assert "person, from the model's PER; minimum confidence 0.5, not chosen" in printed
     assert "test: score (F1) 75.00" in printed  # 3 right of 5 found and 3 labelled
     assert "MISC" in said
     code, printed, said = command(*words, "--json")

@@ -136,9 +136,10 @@ class Report(Reported):
 
     rows: the leaderboard. main: the variant that the verdict is about; None if nothing was judged. task: name of the
     test set. types, examples: of `main` and its baseline. seeds: seeds of all variants. hours: hours of computing.
-    unfound: types that no arm found. planned: outcome of the planned test. overlap, overlap_in_short: sentences on
-    training sentences in dev or test, for the second and the first page. multipliers: worth of the selection, in words.
-    weakest: sentence on the entity type that is missed most often. beside: runs of methods without training, on the
+    unfound: types that no arm found. planned: outcome of the planned test. overlap, overlap_in_short: what the
+    report says about training sentences that are also in dev or test, on its second and its first page. multipliers:
+    how many labels or how much text the selection replaces, in words. weakest: sentence about the entity type that is
+    missed most often. beside: runs of methods without training, on the
     same test set, that are not rows. more_labels: estimates of the score with more labels. cheapest: sentences on the
     variant that gains most per minute.
     """

@@ -98,7 +98,7 @@ class LossDrop(Strategy):
             parts=[
                 Part(name="not read by the language models, so ranked after all sentences that were", value=_LEAST),
                 Part(
-                    name=f"minus rank {rank:,.0f} by {DomainClassifier.name} divided by the size of the domain corpus",
+                    name=f"-rank / sentences of the domain corpus; {DomainClassifier.name} gives rank {rank:,.0f}",
                     value=evidence.score - _LEAST,
                 ),
             ]

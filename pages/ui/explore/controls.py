@@ -187,7 +187,7 @@ def _layers() -> frozenset[str]:
 def _picture() -> None:
     """Ask for the file format of pictures that the map's camera button saves."""
     st.segmented_control(
-        "Picture (the camera at the map's corner)",
+        "File format of pictures (saved with the camera button)",
         list(PICTURES),
         format_func=PICTURES.__getitem__,
         default="png",
@@ -357,4 +357,8 @@ def side_by_side(map_run: str) -> None:
         "gap": "Scores",
         "why": "Kept out by",
     }
-    table(rows, with_place(columns, rows), "Selected sentences beside the filtered ones most like them")
+    table(
+        rows,
+        with_place(columns, rows),
+        "Pairs of a selected sentence and the filtered sentence that is most similar to it",
+    )

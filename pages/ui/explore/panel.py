@@ -420,7 +420,7 @@ def _grouped(map_run: str, kinds: IntArray, points: IntArray, column: str) -> No
         on_select="rerun",
         selection_mode="single-row",
         hide_index=True,
-        alt=f"Picked sentences by {title}, with the numbers of selected ones",
+        alt=f"Picked sentences by {title}: how many there are, and how many are in the selection",
         column_config={
             "name": st.column_config.TextColumn(title.capitalize(), width="large"),
             "task": st.column_config.NumberColumn("Task corpus", format="localized"),

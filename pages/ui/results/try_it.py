@@ -101,7 +101,7 @@ def _form(names: Mapping[str, str]) -> None:
 
 
 def _outcome(text: Text, found: Mapping[str, Found], names: Mapping[str, str]) -> None:
-    """Show what was found, with a switch per type and the least confidence, and offer it as files."""
+    """Show what was found, with a switch per type and the minimum confidence, and offer it as files."""
     if text.blank:
         st.warning(f"{count(len(text.blank), 'page')} without text (scanned?): recognise the text (OCR) first.")
     if text.left_out:
@@ -126,7 +126,7 @@ def _outcome(text: Text, found: Mapping[str, Found], names: Mapping[str, str]) -
 
 
 def _filters(found: Mapping[str, Found]) -> tuple[Sequence[str], float]:
-    """Let the user switch types off and set the least confidence."""
+    """Let the user switch types off and set the minimum confidence."""
     often = Counter(span.type for each in found.values() for span in each.spans)
     if not often:
         return (), 0.0

@@ -79,7 +79,7 @@ def one(row: RunRow) -> None:
 
 
 def _words(row: RunRow) -> None:
-    """Ask for name, tags and note. Keys include the run, so that no text passes to another."""
+    """Ask for name, tags and note of a run. Keys include its id, so that another run does not get the text."""
     known = {tag for other in labels.rows(archived=True) for tag in other.label.tags}
     with st.form(f"runs.words.{row.run.id}", border=False):
         left, right = st.columns(2)

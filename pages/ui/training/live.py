@@ -447,7 +447,9 @@ def _confidence(run_id: str, tuned: FinetuneResult) -> None:
             for row in rows
         ]
         table(
-            lines, KEPT, f"Precision and recall on the {terms.DEV.word} by least confidence, of the seed that was kept"
+            lines,
+            KEPT,
+            f"Precision and recall on the {terms.DEV.word} by minimum confidence, of the seed that was kept",
         )
         st.caption("`--min-confidence 0.8`, added to the command below, leaves out entities with a lower confidence.")
 

@@ -89,7 +89,7 @@ def _dictionary() -> dict[str, Any] | None:
     with left:
         inside = corpus_picker("Text of the domain", f"{KEY}.inside", None, help="Such as the task corpus.")
     with middle:
-        why = "Names that are more common there than in the text of the domain are left out."
+        why = "Names that are more common in this text than in the text of the domain are left out."
         outside = corpus_picker("Text of other domains", f"{KEY}.outside", None, help=why)
     with right:
         case = config_form(KINDS["dictionary"].config, ("case_sensitive",), KEY)
