@@ -27,6 +27,7 @@ from core.errors import ResourceError, memory_ran_out
 from core.files import read_object, write_atomic
 from core.heap import trim
 from core.paths import machine_home
+from core.shown import count
 
 if TYPE_CHECKING:
     import torch
@@ -93,7 +94,7 @@ def in_words(device: "torch.device", dtype: "torch.dtype") -> str:
 
     precision = {torch.bfloat16: "bf16", torch.float16: "fp16"}.get(dtype, "fp32")
     if device.type != "cuda":
-        return f"{device} ({torch.get_num_threads()} threads), {precision}"
+        return f"{device} ({count(torch.get_num_threads(), 'thread')}), {precision}"
     text = f"cuda:{device.index or 0} {name_of(device)}, {precision}"
     return text if _has_bf16(device) else f"{text} (no bf16 support, so training uses fp32)"
 

@@ -1,7 +1,9 @@
-"""The keyboard: Tab reaches every control of every page, and focus moves on when a control disappears."""
+"""The keyboard: it reaches every control, leads through the whole road, and keeps its place when a control disappears."""
+
+import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from core.importing import view as corpora
 from tests.browser.driver import Server, asking, settled, visit
@@ -113,3 +115,53 @@ def test_focus_stays_near_a_pressed_button_that_disappears(server: Server, page:
     asking(page, lambda: page.keyboard.press("Enter"))
     expect(discard).to_have_count(0)
     expect(page.get_by_role("button", name="Upload", exact=True)).to_be_focused()
+
+
+def press(page: Page, control: Locator, key: str = "Enter") -> None:
+    """Move the focus to a control with Tab alone, then press a key, which requests a rerun."""
+    reach(page, control)
+    asking(page, lambda: page.keyboard.press(key))
+
+
+def reach(page: Page, control: Locator) -> None:
+    """Press Tab until the control has the focus. A group of tabs or segments takes arrow keys after that."""
+    expect(control).to_be_visible()
+    for _ in range(300):
+        if control.evaluate("e => e.contains(document.activeElement)"):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"300 presses of Tab do not reach {control}")
+
+
+@pytest.mark.full
+def test_the_keyboard_alone_leads_from_the_sample_to_verdict_clause_and_sentence(server: Server, page: Page) -> None:
+    page.goto(server.url)
+    settled(page)
+    press(page, page.get_by_role("button", name="Open the finished legal sample"))
+    menu = page.get_by_test_id("stSidebar").get_by_role("link")
+    press(page, menu.filter(has_text="Results"))
+    expect(page.get_by_role("heading", name="Can't tell yet")).to_be_visible()
+
+    reach(page, page.get_by_role("tab", name="Leaderboard"))
+    tab = page.get_by_role("tab", name="Try it")
+    for _ in range(10):
+        if tab.evaluate("e => e === document.activeElement"):
+            break
+        page.keyboard.press("ArrowRight")
+    asking(page, lambda: page.keyboard.press("Enter"))
+    reach(page, page.get_by_label("A clause, or several pages"))
+    page.keyboard.type("The Guarantor, Fairmont Bank, pays Harlow Mills Ltd 5,000 pounds.")
+    press(page, page.get_by_role("button", name="Find entities"))
+    expect(page.get_by_role("region", name="The text").locator("mark").first).to_be_visible()
+
+    press(page, menu.filter(has_text="Explore"))
+    expect(page.locator(".st-key-explore-map .main-svg").first).to_be_visible()
+    reach(page, page.get_by_label("Search all sentences"))
+    page.keyboard.type("guarantor")
+    asking(page, lambda: page.keyboard.press("Enter"))
+    press(page, page.get_by_role("button", name=re.compile("Pick the .* on the map")))
+    table = page.get_by_test_id("stDataFrame").last.locator("canvas").first
+    reach(page, table)
+    page.keyboard.press("ArrowDown")
+    asking(page, lambda: page.keyboard.press("Space"))
+    expect(page.get_by_role("heading", name="Why this sentence")).to_be_visible()

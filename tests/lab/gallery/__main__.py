@@ -24,7 +24,8 @@ from tests.lab.gallery.texts import TASKS, Task, write
 def core(home: Path, words: str) -> dict[str, object]:
     """Run a command with --json and return its object. Errors: CalledProcessError."""
     command = [sys.executable, "-m", "core", "--home", str(home), *words.split(), "--json"]
-    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    environment = {**os.environ, "OMP_NUM_THREADS": str(os.cpu_count())}  # the imports of tests above have set it to 1
+    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout)
     assert isinstance(found, dict)
     return found
 

@@ -33,7 +33,7 @@ COMMANDS = {
     "select": "select --task task --domain domain --train train --dev dev --holdout test --budget 300",
     "map": "map --selection {selection}",
     "experiment": "experiment --task task --domain domain --train train --dev dev --test test "
-    "--arms none,random,classifier --budgets 300 --seeds 1,2,3 --repeat tagger --pretrain epochs=2 --finetune epochs=8",
+    "--arms none,random,classifier --budgets 300 --seeds 1,2,3 --repeat tagger --pretrain epochs=2 --finetune epochs=10",
 }
 OF_SAMPLE = {  # as in `.ci/finished`; {further}: see `FURTHER`
     "samples": "samples",
