@@ -36,6 +36,7 @@ from core.runs.lock import Lock
 from core.runs.store import Run, RunStore
 from core.runs.worker import execute
 from core.selection import score
+from core.shown import count
 from core.tagging import calibrate, finetune, predict
 from core.tagging.estimate import Speeds
 from core.training import pretrain as mlm_training
@@ -191,7 +192,7 @@ def test_run_can_ask_for_the_cpu(
     seen_by_torch(monkeypatch)
     monkeypatch.setenv("WINNOW_DEVICE", "cpu")
     state = run_of(lambda job: on_device(job, "fp32").__enter__() and None).state()
-    assert state.device == f"cpu ({torch.get_num_threads()} threads), fp32"
+    assert state.device == f"cpu ({count(torch.get_num_threads(), 'thread')}), fp32"
     assert state.notes == ()
     seen_by_torch(monkeypatch, ["Tesla T4"])
     words = devices.in_words(torch.device("cuda"), torch.float16)
