@@ -1,7 +1,5 @@
 """The keyboard: it reaches every control, leads through the whole road, and keeps its place when a control disappears."""
 
-import re
-
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -137,18 +135,19 @@ def reach(page: Page, control: Locator) -> None:
 def test_the_keyboard_alone_leads_from_the_sample_to_verdict_clause_and_sentence(server: Server, page: Page) -> None:
     page.goto(server.url)
     settled(page)
-    press(page, page.get_by_role("button", name="Open the finished legal sample"))
+    reach(page, page.get_by_role("button", name="Open the finished legal sample"))
+    page.keyboard.press("Enter")
+    page.wait_for_url("**project=*")
+    settled(page)
     menu = page.get_by_test_id("stSidebar").get_by_role("link")
     press(page, menu.filter(has_text="Results"))
     expect(page.get_by_role("heading", name="Can't tell yet")).to_be_visible()
 
     reach(page, page.get_by_role("tab", name="Leaderboard"))
     tab = page.get_by_role("tab", name="Try it")
-    for _ in range(10):
-        if tab.evaluate("e => e === document.activeElement"):
-            break
-        page.keyboard.press("ArrowRight")
-    asking(page, lambda: page.keyboard.press("Enter"))
+    while not tab.evaluate("e => e === document.activeElement"):
+        page.keyboard.press("ArrowRight")  # opens the next tab
+        settled(page)
     reach(page, page.get_by_label("A clause, or several pages"))
     page.keyboard.type("The Guarantor, Fairmont Bank, pays Harlow Mills Ltd 5,000 pounds.")
     press(page, page.get_by_role("button", name="Find entities"))
@@ -159,9 +158,9 @@ def test_the_keyboard_alone_leads_from_the_sample_to_verdict_clause_and_sentence
     reach(page, page.get_by_label("Search all sentences"))
     page.keyboard.type("guarantor")
     asking(page, lambda: page.keyboard.press("Enter"))
-    press(page, page.get_by_role("button", name=re.compile("Pick the .* on the map")))
+    expect(page.get_by_role("heading", name="Sentences with guarantor")).to_be_visible()
     table = page.get_by_test_id("stDataFrame").last.locator("canvas").first
     reach(page, table)
     page.keyboard.press("ArrowDown")
-    asking(page, lambda: page.keyboard.press("Space"))
+    asking(page, lambda: page.keyboard.press("Shift+Space"))
     expect(page.get_by_role("heading", name="Why this sentence")).to_be_visible()

@@ -459,7 +459,7 @@ def _listed(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> 
     if chosen is not None:
         why_card(choice_id, map_run, chosen, kinds)
     else:
-        st.caption("Tick a sentence to see why it was or was not selected.")
+        st.caption("Tick a sentence (keyboard: Shift + Space) to see why it was or was not selected.")
 
 
 def _sorting(n: int) -> tuple[Sort, bool]:
