@@ -133,8 +133,10 @@ def by_name(dots: Dots, names: Sequence[str], view: View, column: str | None = N
 
 
 def mark(fig: go.Figure, dots: Dots, points: IntArray, name: str) -> None:
-    """Draw a ring around each of `points` that is drawn."""
+    """Draw a ring around each of `points` that is drawn. If there are any, all other dots ignore the mouse."""
     hit = np.isin(dots.points, points)
+    if hit.any():
+        fig.update_traces(hoverinfo="skip")
     ring = Look(name=name, colour=COLOURS["cut"], symbol="circle-open", size=13)
     _add(fig, dots, hit, ring, name=f"{plain(name)} ({hit.sum():,})", opacity=1, marker={"line": {"width": 2}})
 

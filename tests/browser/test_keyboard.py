@@ -137,7 +137,7 @@ def test_the_keyboard_alone_leads_from_the_sample_to_verdict_clause_and_sentence
     settled(page)
     reach(page, page.get_by_role("button", name="Open the finished legal sample"))
     page.keyboard.press("Enter")
-    page.wait_for_url("**project=*")
+    expect(page.get_by_role("button", name="Report (.pdf)")).to_be_visible()  # the browser loads another address
     settled(page)
     menu = page.get_by_test_id("stSidebar").get_by_role("link")
     press(page, menu.filter(has_text="Results"))
