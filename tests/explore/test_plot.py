@@ -127,7 +127,8 @@ def test_marks_zoom_outlines_and_an_empty_map_are_drawn() -> None:
     assert fig.data[-1].customdata.tolist() == [0, 4]
     assert fig.data[-1].name == "found (2)"
     *others, found = fig.data  # a ring covers dots beside it, and a click on the ring must open its own sentence
-    assert found.hoverinfo == "none" and {trace.hoverinfo for trace in others} == {"skip"}
+    assert found.hoverinfo == "none"
+    assert {trace.hoverinfo for trace in others} == {"skip"}
     fig = plot.by_class(drawn(30), [10, 10, 10], View())
     before = [trace.hoverinfo for trace in fig.data]
     plot.mark(fig, drawn(30), np.array([1000]), "found")
