@@ -170,6 +170,10 @@ def write(
     return read(folder)
 
 
+# Said where results of a sample project could be mistaken for results on the reader's own texts
+INVENTED = "Sample project: the texts and names that came with it are invented."
+
+
 def read(folder: Path) -> Project:
     """Return the project in a folder. If its `project.json` is damaged or missing, its name is the folder's name."""
     file = folder / ABOUT

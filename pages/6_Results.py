@@ -7,17 +7,20 @@ import streamlit as st
 
 from core import terms
 from core.experiment import results, words
+from core.project_list import INVENTED
 from core.projects import runs
+from core.projects import view as projects
 from core.projects.titles import title
 from pages.ui.empty import empty
 from pages.ui.frame import page, where_text_is_here
 from pages.ui.results import board, pair, sentences, take, try_it
-from pages.ui.runs.links import TRAINING, attached, pick_run
+from pages.ui.runs.links import OPEN, TRAINING, attached, pick_run
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import plain
 
 RUN = "results.run"
 COMPARED = ("experiment", "study")
+OPENS = {"try": try_it.TAB, "download": "Download"}  # {value in the address: tab that it opens}
 NEEDS = "There is no finished run yet. An experiment shows whether pre-training on a selection was worth it."
 
 WORDS = (
@@ -35,6 +38,8 @@ def main() -> None:
             empty(NEEDS, "results", TRAINING, make="Start an experiment")
             return
         finished = run_id is not None and run_panel(_pick(run_id), RUN).state == "succeeded"
+        if projects.current().sample:
+            st.caption(f":material/science: {INVENTED}")
         if finished:
             _warn(str(run_id))
         if finished and runs.get(str(run_id)).manifest.kind == "study":
@@ -82,7 +87,7 @@ def _study(run_id: str) -> None:
 
 def _draw(drawn: dict[str, Callable[[], None]], key: str) -> None:
     """Draw tabs; only the open one is computed."""
-    first = try_it.TAB if try_it.asked() else None
+    first = OPENS.get(st.query_params.get(OPEN, ""))
     for tab, draw in zip(st.tabs(list(drawn), default=first, key=key, on_change="rerun"), drawn.values(), strict=True):
         if tab.open:
             with tab, where_text_is_here():
@@ -114,9 +119,8 @@ def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
     everything: dict[str, Callable[[], None]] = {"All trainings": take.trainings}
     drawn = everything | drawn if waiting else drawn | everything
     drawn |= {"Download": partial(take.take_away, run_id, run_labels)}
-    _draw(
-        drawn, f"results.tab{'.waiting' * waiting}"
-    )  # the tabs with the leaderboard have another key, so they open at it
+    # With the leaderboard, the tabs have another key, so that they open at it.
+    _draw(drawn, f"results.tab{'.waiting' * waiting}")
 
 
 def _run_labels(run_id: str | None, single: str) -> dict[str, str]:

@@ -51,6 +51,7 @@ from core.importing.result import ROLES
 from core.kind import overruled
 from core.paths import home
 from core.project_list import COVER_FILE
+from core.project_list import read as read_project
 from core.projects.audit import exporting
 from core.projects.home import library, store
 from core.runs.store import Run
@@ -203,6 +204,7 @@ def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, 
         "missing": missing(run_id),
         "overruled": overruled(run),
         "sent_to": sent_to(run_id),
+        "sample": read_project(home()).sample,
     }
     if run.manifest.kind == "study":
         document = study_document(StudyReport(result=study_board(run_id), **reported), cover)

@@ -18,7 +18,7 @@ from core.experiment.result import Foretold
 from core.files import read_object, write_atomic
 from core.results import Evaluation
 from core.runs.store import Run, RunStore
-from core.shown import duration, gain_in_words, in_points
+from core.shown import count, duration, gain_in_words, in_points
 from core.stats.bootstrap import Resampled, resample
 from core.stats.pooled import Estimate, Mean
 from core.stats.power import detectable, detected, power, replicates_to_detect
@@ -428,8 +428,9 @@ class Open:
         return None if self.hours / self.n * enough > TOO_LONG else enough
 
     def more(self, wanted: int, each: str = "") -> str:
-        """Describe more repetitions and the further time: "6 repetitions in place of 3, about 2 h more"."""
-        return f"{wanted:,} repetitions in place of {self.n}{each}, about {duration(self.seconds(wanted))} more"
+        """Describe further repetitions and their time: "3 more repetitions (6 in all), about 2 h"."""
+        further = count(wanted - self.n, "more repetition")
+        return f"{further}{each} ({wanted:,} in all), about {duration(self.seconds(wanted))}"
 
     def seconds(self, wanted: int) -> float:
         """Return the further seconds until `wanted` repetitions: the forecast, else extrapolated from those so far."""
@@ -464,7 +465,7 @@ def settled_by(open_: Open, each: str = "") -> str:
         )
     if enough is None:
         return _out_of_reach(lacks.repetitions, each, gain)
-    return f"Next: {open_.more(enough, each)}. That many detect {gain} in 80 of 100 cases."
+    return f"Next: {open_.more(enough, each)}. All together detect {gain} in 80 of 100 cases."
 
 
 def _out_of_reach(repetitions: int, each: str, gain: str) -> str:

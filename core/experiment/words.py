@@ -4,6 +4,7 @@ The verdict has three parts: the result, how sure it is, and what to do next. Pa
 the same words. They are for readers who train no models, so they avoid symbols and names of tests and scores.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -290,6 +291,8 @@ def _what(word: Word, row: ArmRow, rows: Sequence[ArmRow]) -> str:
         "hurts": f"No: {variant} does worse than {without}.",
         "no evidence": f"{word}: {variant} is not measurably better than {without}.",
     }
+    if word == "Can't tell yet":
+        words["no evidence"] = f"{word}: {variant} scores {_by_how_much(row.delta)} {without}, but that may be chance."
     if row.delta_random is not None:
         cause = asked_by_control(row.arm)
         words["improves"] = f"Helped, and {cause} paid off: {variant} does better than {without} and than {control}."
@@ -300,6 +303,11 @@ def _what(word: Word, row: ArmRow, rows: Sequence[ArmRow]) -> str:
     if row.verdict == "below control" and row.helped == "yes":
         words["below control"] += f" Both do better than {without}."
     return words[row.verdict]
+
+
+def _by_how_much(delta: float) -> str:
+    size = points(abs(delta)).lstrip("+")
+    return "as much as" if size == "0.0" else f"{size} points {'more' if delta > 0 else 'less'} than"
 
 
 def _baseline(row: ArmRow) -> str:
@@ -532,8 +540,11 @@ def overlap_in_short(result: ExperimentResult) -> str:
         return ""
     n = shared.exact + shared.near
     moved = [abs(row.mean - mean(row.unseen_f1)) for row in result.leaderboard if row.unseen_f1]
+    most = (
+        math.ceil(round(10 * max(moved, default=0), 6)) / 10 or 0.1
+    )  # rounded up, so that no printed score contradicts it
     without = (
-        f"; without {'it' if n == 1 else 'them'} no score changes by more than {max(moved):.1f} points" if moved else ""
+        f"; without {'it' if n == 1 else 'them'}, every score changes by at most {most:.1f} points" if moved else ""
     )
     return (
         f"{n:,} training sentence{'s' * (n > 1)} also occur{'s' * (n == 1)}, word for word or nearly, in the dev or "

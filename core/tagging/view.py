@@ -38,8 +38,10 @@ from core.runs.store import Run, is_run_id
 from core.selection import STRATEGIES
 from core.shown import distinct
 from core.shown_command import command
+from core.stats.scoring import MICRO
 from core.tagging import estimate as estimates
 from core.tagging import evaluations, predictions, watched
+from core.tagging import result as tagger_tables
 from core.tagging.config import FinetuneConfig
 from core.tagging.estimate import Preflight
 from core.tagging.evaluations import FinetuneResult
@@ -316,6 +318,15 @@ def here() -> dict[str, str]:
     reviews = {run.id for run in store().list("review")}
     done = [run for run in store().list("finetune", state="succeeded") if run.manifest.parent not in reviews]
     return names([run.id for run in done if models.is_here(run)])
+
+
+def shares_found(run_id: str) -> dict[str, float]:
+    """Return {entity type: share of its mentions in the test set that a tagger finds, 0 to 1}; {} without a test set.
+
+    The share is the recall, mean over seeds. Types without mentions in the test set are left out. Errors: RunError.
+    """
+    lines = tagger_tables.reports([store().get(run_id)])
+    return {line.type: line.recall / 100 for line in lines if line.support and line.type != MICRO}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

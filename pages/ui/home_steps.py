@@ -25,7 +25,18 @@ from pages.ui.explore.health import TAB
 from pages.ui.explore.health import TITLE as HEALTH
 from pages.ui.frame import guard
 from pages.ui.project import later, page_link
-from pages.ui.runs.links import ASSISTING, BIAS, CORPORA, EXPLORE, LABEL, RESULTS, SELECTION, SIMILARITY, TRAINING
+from pages.ui.runs.links import (
+    ASSISTING,
+    BIAS,
+    CORPORA,
+    EXPLORE,
+    LABEL,
+    OPEN,
+    RESULTS,
+    SELECTION,
+    SIMILARITY,
+    TRAINING,
+)
 from pages.ui.runs.panel import run_panel, where
 from pages.ui.training.parts import start_from
 from pages.ui.widgets import WORD_TINTS, plain, pressed, table
@@ -268,6 +279,7 @@ def _next(step: HomeStep, *, is_next: bool) -> None:
     # Link to the selection once it is finished, before that to its run.
     query = {"choice" if step.name == "choice" and not at_work else "run": step.run} if step.run else None
     if step.name == "report" and step.ready:
+        query = {**(query or {}), OPEN: "download"}
         st.download_button(
             "Report (.pdf)",
             later(partial(deliver.report, step.run, "pdf")),

@@ -103,6 +103,7 @@ def report(**fields: Any) -> Report:
         "missing": ("a & b",),
         "overruled": "",
         "sent_to": (),
+        "sample": False,
     }
     return Report(**(dict(known) | fields))
 
@@ -247,8 +248,8 @@ def test_train_test_overlap_is_short_on_page_one_and_full_on_page_two() -> None:
     one = replace(ARM_ROW, mean=80.0, unseen_f1=(79.0, 80.6))
     result: Any = SimpleNamespace(train_in_test=TrainInTest(exact=1, near=1), leaderboard=[one])
     assert overlap_in_short(result) == (
-        "2 training sentences also occur, word for word or nearly, in the dev or test set; without them no score changes "
-        "by more than 0.2 points."
+        "2 training sentences also occur, word for word or nearly, in the dev or test set; without them, every score "
+        "changes by at most 0.2 points."
     )
     assert not overlap_in_short(SimpleNamespace(train_in_test=TrainInTest()))  # type: ignore[arg-type]
 

@@ -50,11 +50,11 @@ BY_LOT: Mapping[str, Any] = {"delta_random": 0.9, "interval_random": (-1.0, 2.8)
 ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     "nothing seen": (
         line("no evidence", delta=0.9, interval=(-20.0, 21.8), estimate=replace(GAIN, delta=0.9)),
-        ("Can't tell yet: the tagger pre-trained on the selected 10%", "can only detect gains of about 28 points or more", "Next: 14 repetitions in"),
+        ("Can't tell yet: the tagger pre-trained on the selected 10%", "can only detect gains of about 28 points or more", "Next: 11 more repetitions (14 in all)"),
     ),
     "a single one": (
         line("no evidence", micro_f1=[60.0], interval=(-100.0, 100.0)),
-        ("Can't tell yet", "The uncertainty is unknown", "Next: 5 repetitions in place of 1, about 1.6 h more."),
+        ("Can't tell yet", "The uncertainty is unknown", "Next: 4 more repetitions (5 in all), about 1.6 h."),
     ),
     "level": (
         line("no evidence", delta=0.01, interval=(-0.8, 0.8)),
@@ -74,7 +74,7 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "pre-training helped": (
         line("helped", estimate_random=replace(GAIN, delta=0.9, fixed=0.0), **BY_LOT),
-        ("Helped, but there is no evidence that the selection helped", "to as much random text is +0.9 (-1.0 to +2.8)", "Next: 10 repetitions"),
+        ("Helped, but there is no evidence that the selection helped", "to as much random text is +0.9 (-1.0 to +2.8)", "Next: 7 more repetitions (10 in all)"),
     ),
     "a quick look": (
         line("helped", delta_random=0.9, interval_random=(-1.0, 2.8), chose=None),
@@ -86,7 +86,7 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "selection helped": (
         line("improves", delta_random=2.9, interval_random=(1.0, 4.8), chose="yes"),
-        ("Helped, and the selection paid off: the tagger", "to as much random text is +2.9", "Next: 5 repetitions in place of 3"),
+        ("Helped, and the selection paid off: the tagger", "to as much random text is +2.9", "Next: 2 more repetitions (5 in all)"),
     ),
     "surely": (
         line("improves", "dataaug", micro_f1=[60.0] * 5),
@@ -186,8 +186,8 @@ def test_repetitions_to_settle_equal_the_number_in_the_text() -> None:
         return repetitions_to_settle(ExperimentResult(leaderboard=[NONE, row], curve=[], hours={"finetune": hours}))
 
     for case, (row, _) in ROWS.items():
-        number = re.match(r"Next: (\d+) repetitions", finding(row).next)
-        assert settles(row) == int(number[1] if number else 0), case
+        numbers = re.findall(r"(\d+) in all|Next: (\d+) repetitions", finding(row).next)
+        assert settles(row) == int("".join(numbers[0]) if numbers else 0), case
     swapped = replace(ROWS["nothing seen"][0], halves_runs=("r",) * 3)
     assert settles(swapped) == 14
     assert settles(swapped, hours=100.0) == 0  # too long to wait for

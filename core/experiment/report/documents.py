@@ -63,6 +63,7 @@ from core.experiment.words import (
     study_answer,
     unfound_words,
 )
+from core.project_list import INVENTED
 from core.shown import listed
 from core.stats.verdict import is_known
 from core.tagging.result import TwoReadings, TypeScores, Unfound
@@ -70,6 +71,7 @@ from core.text.sentence import Entity
 
 TITLE = "Was it worth it?"
 OVERRULED = Text("The data check had red items, which the user overruled for this run: see “Data check”.", strong=True)
+SAMPLE = Text(INVENTED, strong=True)
 KINDS = 8  # number of entity types on the first page
 SHOWN, WORDS = 3, 40  # number of example sentences; a sentence with more tokens than this is long
 
@@ -115,7 +117,7 @@ class Reported:
 
     begun: sentence on the run and its start time. finding: the verdict. missing: inputs that are gone, in words.
     overruled: sentence on red items of the data check that the user overruled; "" if there were none. sent_to: other
-    computers that got sentences, because the user allowed it.
+    computers that got sentences, because the user allowed it. sample: True if the project is a sample set.
     """
 
     corpora: Sequence[CorpusRow]
@@ -128,6 +130,7 @@ class Reported:
     missing: Sequence[str]
     overruled: str
     sent_to: Sequence[str]
+    sample: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +233,7 @@ def _document(
         about=report.begun,
         cover=cover,
         first=[
+            *([SAMPLE] if report.sample else []),
             *picture,
             Facts([row for row in rows if row[1]], leading=True),
             *([OVERRULED] if report.overruled else []),

@@ -9,20 +9,20 @@ import streamlit as st
 
 from core import charts
 from core.corpora.documents.extract import Paragraph
-from core.shown import count
+from core.shown import count, listed
 from core.tagging import trial, trial_exports
 from core.tagging import view as taggers
 from core.tagging.trial import Compared, Found, Text
 from pages.ui.project import later, page_link
 from pages.ui.results.pair import note_differences
 from pages.ui.results.take import with_models
-from pages.ui.runs.links import TRAINING
+from pages.ui.runs.links import OPEN, TRAINING
 from pages.ui.widgets import plain, submitted
 
 TAB = "Try it"
-OPEN = "open"  # in the address of Results: `try` opens this tab
 TRIED = "results.try.tried"  # in the session: the text, and what each tagger found; stored nowhere else
 MEGABYTES = 50  # largest file
+OFTEN = 0.5  # share of mentions; the page warns of an absent type that the tagger finds less often in its test set
 LOW = 0.7  # confidence below which an entity is marked as uncertain
 SHAPES = {"": "", "only here": " w-invented", "other type": " w-wrong-type", "other border": " w-wrong-border"}
 EXPORTS: Mapping[str, tuple[str, str, Callable[..., bytes]]] = {
@@ -40,11 +40,6 @@ Tried = tuple[Text, Mapping[str, Found]]  # the text, and what each `finetune` r
 def query() -> dict[str, str]:
     """Return the query of a link to this tab."""
     return {OPEN: "try"}
-
-
-def asked() -> bool:
-    """Return True if the address asks for this tab."""
-    return st.query_params.get(OPEN) == "try"
 
 
 def try_it(run_labels: Mapping[str, str]) -> None:
@@ -78,14 +73,16 @@ def _form(names: Mapping[str, str]) -> None:
             "Or a PDF, Word or text file", trial.ENDINGS, key="results.try.file", max_upload_size=MEGABYTES
         )
         model = right.selectbox("Tagger", list(names), format_func=names.__getitem__, key="results.try.model")
-        other = right.selectbox(
-            "Compare with",
-            list(names),
-            None,
-            names.__getitem__,
-            key="results.try.other",
-            placeholder="no second tagger",
-        )
+        other = None
+        if len(names) > 1:
+            other = right.selectbox(
+                "Compare with",
+                list(names),
+                None,
+                names.__getitem__,
+                key="results.try.other",
+                placeholder="no second tagger",
+            )
         with st.container(horizontal=True, vertical_alignment="center"):
             sent = submitted("Find entities", "results.try.start", type="primary", icon=":material/search:")
             st.caption("A file is read instead of the field. Your text is not stored in the project.", width="content")
@@ -114,6 +111,8 @@ def _outcome(text: Text, found: Mapping[str, Found], names: Mapping[str, str]) -
     kept = {run: trial.kept(each, types, least) for run, each in found.items()}
     sides = trial.compared(list(kept.values()))
     _summary(text, sides, [names[run] for run in kept])
+    if len(found) == 1:
+        _not_found(*found.items())
     all_types = sorted({type for each in found.values() for type in each.types})
     if len(sides) == 2:
         only = st.toggle("Only paragraphs in which A and B differ", key="results.try.differing")
@@ -140,7 +139,7 @@ def _filters(found: Mapping[str, Found]) -> tuple[Sequence[str], float]:
         format_func=lambda name: f"{plain(name)} {often[name]:,}",
         key=f"results.try.types.{'.'.join(sorted(known))}",
     )
-    least = right.slider("Least confidence", 0, 100, 0, 5, format="%d%%", key="results.try.least")
+    least = right.slider("Minimum confidence", 0, 100, 0, 5, format="%d%%", key="results.try.least")
     return types, least / 100
 
 
@@ -161,6 +160,18 @@ def _summary(text: Text, sides: Sequence[Sequence[Compared]], names: Sequence[st
     )
     words = ", ".join([f"**{differ[0]['']:,} found by both**{where}", *(f"{n:,} {how}" for how, n in counts if n)])
     st.markdown(f"**A**: {plain(names[0])}. **B**: {plain(names[1])}.  \n{words}.")
+
+
+def _not_found(tagged: tuple[str, Found]) -> None:
+    """Name the types that the tagger knows and did not find, and those that it often misses."""
+    run, found = tagged
+    there = {span.type for span in found.spans}
+    if not (absent := [type for type in found.types if type not in there]):
+        return
+    shares = taggers.shares_found(run)
+    weak = [f"{type} in {100 * shares[type]:.0f} of 100 cases" for type in absent if shares.get(type, 1) < OFTEN]
+    misses = f" On its test set, this tagger finds {listed(weak)}." if weak else ""
+    st.caption(plain(f"Not found in this text: {listed(absent)}.{misses}"))
 
 
 def _downloads(text: Text, kept: Mapping[str, Found], names: Mapping[str, str]) -> None:
