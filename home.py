@@ -31,8 +31,11 @@ def main() -> None:
         no_such_page()
         listed = runs.own(*LISTED)
         _try()
+        if not listed:  # somebody who has not used Winnow yet sees a result first
+            _samples()
         measure = home_steps.draw()
-        _samples()
+        if listed:
+            _samples()
         spoilt_files()
         st.subheader("Runs", anchor=False)
         if listed:
@@ -56,14 +59,17 @@ def _try() -> None:
 
 def _samples() -> None:
     with st.container(border=True):
-        st.markdown("**Try it on a sample.** Small invented corpora, ready to score in one click.")
-        sample_buttons("home", SELECTION)
-        st.caption("Or open a sample with finished results, in a separate project.")
+        st.markdown(
+            "**See a finished example:** invented contracts (legal) or patient notes (medical), with a verdict, a map "
+            "and a tagger to try. It opens in a separate project."
+        )
         with st.container(horizontal=True):
             for name in projects.FINISHED:
                 if pressed(f"Open the finished {name} sample", f"home.finished.{name}", icon=":material/done_all:"):
                     with st.spinner("Opening the finished sample"):
                         open_project(projects.open_finished_sample(name))
+        st.caption("Or take only a sample's texts, ready to score in one click.")
+        sample_buttons("home", SELECTION)
     if not (corpora.listed() or runs.own()):
         picture("home")
 

@@ -28,10 +28,9 @@ from core.experiment.words import (
     ForestRow,
     arm_words,
     forest_rows,
-    held_against,
     line_name,
     over,
-    reads,
+    two_differences,
 )
 from core.stats.verdict import is_known
 from core.tagging.result import TypeScores
@@ -69,10 +68,7 @@ def glance(row: ArmRow, rows: Sequence[ArmRow]) -> go.Figure | None:
 
     Return None if the intervals are unknown.
     """
-    pairs = [("no further pre-training" if reads(row) else baseline_words(rows), row.delta, row.interval)]
-    if row.delta_random is not None and row.interval_random:
-        pairs.append((held_against(row), row.delta_random, row.interval_random))
-    pairs = [(f"over {plain(name)}", value, interval) for name, value, interval in pairs if is_known(interval)]
+    pairs = [(plain(name), value, interval) for name, value, interval in two_differences(row, rows)]
     if not pairs:
         return None
     fig = figure(52 + 30 * len(pairs), x="points of the score", y="")

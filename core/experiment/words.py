@@ -21,6 +21,7 @@ from core.experiment.result import (
     PlannedTest,
     Question,
     StudyResult,
+    baseline_words,
     compared_with,
     no_task_learnt,
     nothing_learnt,
@@ -522,6 +523,14 @@ def held_against(row: ArmRow) -> str:
     """Name the control that a variant must beat in addition to its baseline."""
     _, control = _CONTROLS.get(_kind(row.arm), ("", ""))
     return control or ("as much random text" if row.sentences else "a random sample of the same size")
+
+
+def two_differences(row: ArmRow, rows: Sequence[ArmRow]) -> list[tuple[str, float, tuple[float, float]]]:
+    """Return the known differences of a variant to its baseline and to its control: name, value, 95% interval."""
+    pairs = [("no further pre-training" if reads(row) else baseline_words(rows), row.delta, row.interval)]
+    if row.delta_random is not None and row.interval_random:
+        pairs.append((held_against(row), row.delta_random, row.interval_random))
+    return [(f"over {name}", value, interval) for name, value, interval in pairs if is_known(interval)]
 
 
 def asked_by_control(arm: str) -> str:

@@ -217,7 +217,10 @@ def explain(name: str, evidence: Evidence, *, cascade: bool = False) -> Parts:
     try:
         return strategy.explain(evidence)
     except (KeyError, CorpusError):  # scored by an older version, or its vectors were removed
-        gone = "The data behind this score was removed; score again to see its parts."
+        gone = (
+            "The vectors of this scoring run are not stored here. Score again to see the parts of the score and the "
+            "nearest sentences of the task corpus."
+        )
         return Parts(parts=[evidence.whole], notes=(gone,))
 
 

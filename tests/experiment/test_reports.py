@@ -21,9 +21,9 @@ from core.errors import ConfigError
 from core.experiment import deliver, results
 from core.experiment.cli import write_report
 from core.experiment.deliver import LONGEST
+from core.experiment.plot import glance
 from core.experiment.report.documents import TITLE, CorpusRow, Report, examples, experiment_document
 from core.experiment.report.parts import (
-    GREY,
     LABELS,
     ROW,
     Cover,
@@ -40,7 +40,7 @@ from core.experiment.report.parts import (
 from core.experiment.report.writers import docx as as_docx
 from core.experiment.report.writers import html, pdf
 from core.experiment.result import ArmRow, PlannedTest
-from core.experiment.words import Finding, overlap_in_short
+from core.experiment.words import Finding, line_name, overlap_in_short
 from core.kind import as_json
 from core.paths import within
 from core.project_list import COVER_FILE
@@ -164,7 +164,7 @@ def test_every_format_has_the_same_verdict_and_its_fonts_and_author(both: list[R
     assert both[0].pdf.count(b"/FontFile2") == 2
     assert b"/Helvetica" not in both[0].pdf
     [picture] = docx.Document(BytesIO(both[0].docx)).inline_shapes
-    assert "points" in picture._inline.docPr.get("descr") or "without" in picture._inline.docPr.get("descr")
+    assert picture._inline.docPr.get("descr").startswith("Differences of classifier 10: over no further pre-training +")
 
 
 def test_sentences_of_the_test_set_are_in_a_report_only_on_request(both: list[Reported]) -> None:
@@ -228,17 +228,19 @@ def test_report_escapes_markup_and_a_long_one_keeps_every_row() -> None:
     assert docx.Document(BytesIO(as_docx(document))).paragraphs
 
 
-def test_picture_shows_the_main_variant_in_bold_and_the_control_in_grey() -> None:
-    control = replace(
-        ARM_ROW, arm="random", budget="10%", verdict="control", delta=1.0, interval=(-1.0, 3.0), sentences=9
-    )
+def test_picture_shows_the_main_variants_differences_to_baseline_and_control_as_the_page_does() -> None:
     first, second = rows()[1:]
-    page = experiment_document(report(rows=[rows()[0], control, first, second], main=second), COVER)
+    second = replace(second, delta=1.2, interval=(-0.5, 2.9), delta_random=0.4, interval_random=(-8.8, 9.6))
+    every = [rows()[0], first, second]
+    page = experiment_document(report(rows=every, main=second), COVER)
     (picture,) = (part for part in page.first if isinstance(part, Picture))
-    names = " ".join(shape.text for shape in picture.drawing.shapes if isinstance(shape, Label) and shape.bold)
-    assert "a<b>1" in names
-    assert "a<b>0" not in names
-    assert [shape.colour for shape in picture.drawing.shapes if isinstance(shape, Dot)][1] == GREY
+    labels = " ".join(shape.text for shape in picture.drawing.shapes if isinstance(shape, Label))
+    figure = glance(second, every)
+    assert figure
+    shown = [(trace.y[0], trace.x[0]) for trace in figure.data if trace.mode == "markers"]
+    assert [value for _, value in shown] == [1.2, 0.4]
+    assert all(name in labels for name, _ in shown)
+    assert picture.words == f"Differences of {line_name(second)}: {shown[0][0]} +1.2; {shown[1][0]} +0.4"
 
 
 def test_train_test_overlap_is_short_on_page_one_and_full_on_page_two() -> None:
@@ -262,7 +264,8 @@ def test_intervals_are_drawn_to_a_scale_with_round_marks() -> None:
     assert wide
     assert [float(shape.text) for shape in marks(wide.shapes)] == [-0.2, 0, 0.2, 0.4, 0.6]
     scale, left = 435 / (11.5 * 1.08), 260 + 0.04 * 435 / 1.08  # 4% of the width are free at both ends
-    page = html(experiment_document(report(rows=[rows()[0], replace(rows()[1], interval=(-7.0, 4.5))]), COVER))
+    main = replace(rows()[1], interval=(-7.0, 4.5))
+    page = html(experiment_document(report(rows=[rows()[0], main], main=main), COVER))
     assert f'x1="{left:.1f}" x2="{left + 11.5 * scale:.1f}"' in page
     assert f'cx="{left + 8.5 * scale:.1f}"' in page
     assert intervals([], "points") is None

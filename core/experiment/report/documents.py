@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.experiment.report.parts import (
-    GREY,
     Code,
     Cover,
     Document,
@@ -61,11 +60,11 @@ from core.experiment.words import (
     question,
     reads,
     study_answer,
+    two_differences,
     unfound_words,
 )
 from core.project_list import INVENTED
 from core.shown import listed
-from core.stats.verdict import is_known
 from core.tagging.result import TwoReadings, TypeScores, Unfound
 from core.text.sentence import Entity
 
@@ -259,30 +258,17 @@ def _asked(report: Report) -> str:
 
 
 def _picture(rows: Sequence[ArmRow], main: ArmRow | None) -> list[Part]:
-    """Draw each arm's difference with its interval, the main arm first, controls in grey; [] if nothing was learnt."""
-    if nothing_learnt(rows):
+    """Draw the main variant's differences to its baseline and its control; [] if nothing was learnt."""
+    if main is None or nothing_learnt(rows):
         return []
+    colour = VERDICT_MARKS[main.verdict].colour
     shown = [
-        Interval(
-            name=_plain_name(row, rows),
-            value=row.delta,
-            low=row.interval[0],
-            high=row.interval[1],
-            colour=GREY if row.verdict == "control" else VERDICT_MARKS[row.verdict].colour,
-            bold=row is main,
-        )
-        for row in sorted(rows, key=lambda row: row is not main)
-        if row.verdict != "baseline" and is_known(row.interval)
+        Interval(name=name, value=value, low=low, high=high, colour=colour)
+        for name, value, (low, high) in two_differences(main, rows)
     ]
-    over = "without" if baseline_words(rows) == "none" else baseline_words(rows)
-    drawn = intervals(shown, f"points of 100 more than {over}; at 0 there is no difference")
-    words = f"Difference to {over}, one row per variant: "
+    drawn = intervals(shown, "points of 100; at 0 there is no difference")
+    words = f"Differences of {line_name(main)}: "
     return [Picture(drawn, words + "; ".join(f"{row.name} {row.value:+z.1f}" for row in shown))] if drawn else []
-
-
-def _plain_name(row: ArmRow, rows: Sequence[ArmRow]) -> str:
-    alike = [other for other in rows if name_of(other, rows) == name_of(row, rows)]
-    return line_name(row) if len(alike) > 1 else name_of(row, rows)
 
 
 def _example_parts(examples: Examples | None) -> list[Part]:

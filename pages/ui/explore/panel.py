@@ -105,6 +105,8 @@ def _one(choice_id: str, row: int, selected: bool, place: str) -> None:
 
 
 def _parts(why: Why) -> None:
+    if len(why.parts) == 1 and why.notes:  # the whole score, and a note on why it has no parts
+        return
     st.markdown("**Parts of the score**")
     if not why.parts:
         st.caption("This strategy's score has no parts.")
@@ -118,10 +120,9 @@ def _parts(why: Why) -> None:
 
 
 def _neighbours(why: Why) -> None:
-    st.markdown("**Nearest sentences of the task corpus**")
     if not why.neighbours:
-        st.caption("None to show: this selection has no embeddings.")
         return
+    st.markdown("**Nearest sentences of the task corpus**")
     rows = [{**row, "cosine": float(row["cosine"])} for row in why.neighbours]
     table(rows, with_place({"cosine": "Cosine", "text": "Sentence"}, rows), "Nearest sentences of the task corpus")
 
@@ -168,6 +169,7 @@ def panel(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> No
         st.caption("Draw around sentences with the mouse, click one, or pick a class in the legend.")
     _counts(maps.class_counts(points, kinds))
     if region is not None:
+        st.caption("Their texts are listed below the map.")
         _actions(choice_id, map_run, kinds, points)
         _take_away(choice_id, map_run, points)
         _telling(map_run, points)

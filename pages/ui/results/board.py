@@ -155,7 +155,9 @@ def _verdict(run_id: str) -> None:
         name = f"Difference of {line_name(row)} and its 95% interval: {interval_words(row)} {control_words(row)}"
         chart(figure, "results.glance", name.strip())
     if words := results.weakest_type(run_id):
-        st.caption(plain(words))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(plain(words), width="content")
+            page_link(LABEL, label="Label more sentences", icon=":material/label:", width="content")
     if way := results.board(run_id).cheapest:
         st.markdown(plain(way.words))
         _next(run_id)

@@ -39,8 +39,8 @@ AGAIN = "selection.again.asked"  # in the session: selection, budget that its sc
 LARGEST_DOWNLOAD = 200_000_000  # largest download in bytes, roughly; larger files are written to the exports folder
 FORMATS: Mapping[Format, str] = {"txt": "text", "jsonl": "JSONL", "parquet": "Parquet", "folder": "folder for datasets"}
 REASONS = {
-    "exact_duplicate": "duplicates of an earlier sentence",
-    "near_duplicate": "near duplicates of an earlier sentence",
+    "exact_duplicate": "equal to an earlier sentence",
+    "near_duplicate": "similar to an earlier sentence",
     "leak": "also in the dev or test set",
     "too_short": "shorter than the minimum",
     "too_long": "longer than the maximum",
