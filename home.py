@@ -36,6 +36,8 @@ def main() -> None:
         measure = home_steps.draw()
         if listed:
             _samples()
+        elif not corpora.listed():
+            picture("home")
         spoilt_files()
         st.subheader("Runs", anchor=False)
         if listed:
@@ -70,8 +72,6 @@ def _samples() -> None:
                         open_project(projects.open_finished_sample(name))
         st.caption("Or take only a sample's texts, ready to score in one click.")
         sample_buttons("home", SELECTION)
-    if not (corpora.listed() or runs.own()):
-        picture("home")
 
 
 def _machine() -> None:

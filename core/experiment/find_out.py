@@ -84,8 +84,13 @@ class Affordable:
 
     @property
     def rank(self) -> tuple[bool, float, float]:
-        """Sort key, best plan first: a plan that fits the limit, then more labels, then a smaller detectable gain."""
-        return not self.replicates, -(self.labels or inf), self.points
+        """Sort key, best plan first: a plan that fits the limit, then more labels, then a smaller detectable gain.
+
+        Of plans that do not fit, the shortest comes first.
+        """
+        if not self.replicates:
+            return True, self.seconds, self.points
+        return False, -(self.labels or inf), self.points
 
 
 def choice_now() -> Choice | None:

@@ -373,7 +373,8 @@ def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
     if failed:
         counted = "it is" if failed == 1 else "they are"
         return f"{seen} Of {n} repetitions, {number_in_words(failed).lower()} learnt nothing; {counted} included."
-    return f"{seen}{detects_in_words(detects, n) if _is_open(row) else ''}"
+    over = held_against(row) if row.verdict == "helped" else "no further pre-training" if reads(row) else "none of it"
+    return f"{seen}{detects_in_words(detects, n, f' over {over}') if _is_open(row) else ''}"
 
 
 def number_in_words(n: int) -> str:
@@ -398,13 +399,16 @@ def difference_in_words(delta: float, interval: tuple[float, float], to: str) ->
     )
 
 
-def detects_in_words(detects: float | None, n: int) -> str:
-    """Return a sentence on the gains that a comparison of n repetitions detects; "" if that is unknown."""
+def detects_in_words(detects: float | None, n: int, over: str = "") -> str:
+    """Return a sentence on the gains that a comparison of n repetitions detects; "" if that is unknown.
+
+    over: what the gains are measured against, such as " over no further pre-training".
+    """
     if detects is None:
         return ""
     return (
-        f" Its {n} repetitions differ so much that this comparison can only detect gains of about {in_points(detects)} "
-        "or more (in 80 of 100 cases)."
+        f" The {n} repetitions differ so much that they can only detect gains of about {in_points(detects)} or more"
+        f"{over} (in 80 of 100 cases)."
     )
 
 

@@ -36,6 +36,7 @@ from pages.ui.runs.links import (
     SELECTION,
     SIMILARITY,
     TRAINING,
+    WHAT,
 )
 from pages.ui.runs.panel import run_panel, where
 from pages.ui.training.parts import start_from
@@ -106,7 +107,7 @@ def plan(run_id: str = "") -> None:
                 _close_plan()
             if pressed("Not now", "home.find.away"):
                 _close_plan()
-            page_link(TRAINING, label="Change what is compared", icon=":material/tune:")
+            page_link(TRAINING, label="Change what is compared", icon=":material/tune:", query={WHAT: "experiment"})
 
 
 def _time_again(options: dict[str, object]) -> None:

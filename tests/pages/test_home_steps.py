@@ -430,3 +430,11 @@ def test_a_plan_of_many_hours_offers_a_shorter_one_on_fewer_labels(home: Path) -
     part = corpora.find(str(experiments.on_fewer_labels(options, shorter.labels)["train"]))
     assert (part.name, len(part), part.derived) == (f"many labels, {shorter.labels} sentences", shorter.labels, True)
     assert len({sentence.id for sentence in next(part.batches(0, 1000))}) == shorter.labels
+
+
+def test_a_time_that_is_too_short_names_the_shortest_plan() -> None:
+    none = find_out.Affordable(limit=600, replicates=0, labels=50, seconds=1620, points=6.8)
+    longer = replace(none, seconds=3360, points=4.0, taggers=4)
+    fits = replace(longer, replicates=3)
+    assert min([longer, none], key=lambda plan: plan.rank) == none
+    assert min([none, longer, fits], key=lambda plan: plan.rank) == fits

@@ -815,3 +815,13 @@ def test_experiment_shows_running_trainings_and_its_final_verdicts(
     app = opened(PAGE)
     assert "no evidence" in texts(app)
     assert "<i>too few" not in texts(app)
+
+
+def test_the_address_opens_the_form_of_an_experiment_once(home: Path) -> None:
+    corpora.open_sample("legal")
+    app = opened(PAGE, what="experiment")
+    assert app.session_state["training.kind"] == "experiment"
+    assert app.session_state["training.form"]
+    app.session_state["training.kind"] = "finetune"
+    app.run()
+    assert app.session_state["training.kind"] == "finetune"

@@ -19,8 +19,10 @@ from core.kinds import KINDS
 from core.projects import runs
 from core.projects.home import store
 from core.tagging import trial, trial_process
+from core.tagging import view as views
 from pages.ui.results.take import NO_MODELS
 from pages.ui.results.try_it import TRIED, query
+from pages.ui.widgets import plain
 from tests import finished
 from tests.homes import Homes
 from tests.pages.drawing import opened, press, texts
@@ -120,6 +122,19 @@ def test_types_are_switched_off_and_unsure_entities_left_out(
     app.pills(key="results.try.types.LOC.PER").set_value([]).run()
     assert "<mark" not in shown(app)
     assert not app.get("download_button")
+
+
+def test_types_that_were_not_found_are_named_and_those_often_missed_with_their_share(
+    taggers: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = views.shares_found(taggers[0])
+    assert set(known) == {"PER", "LOC"}
+    assert all(0.5 < share <= 1 for share in known.values())
+    assert plain("Not found in this text: LOC.") in texts(tried(taggers[0], text="Px a"))
+    assert "Not found in this text" not in texts(tried(taggers[0], text="Px a Ly."))
+    monkeypatch.setattr(views, "shares_found", lambda _: {"PER": 0.9, "LOC": 0.1})
+    absent = "Not found in this text: LOC. On its test set, this tagger finds LOC in 10 of 100 cases."
+    assert plain(absent) in texts(tried(taggers[0], text="Px a"))
 
 
 def test_two_taggers_are_shown_side_by_side_with_their_differences(taggers: tuple[str, str]) -> None:

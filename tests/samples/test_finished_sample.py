@@ -74,8 +74,8 @@ def test_verdict_and_forecast_of_one_plan_agree(home: Path) -> None:
         detects = detected(half, row.estimate.dof) if row.estimate else 0.0
         assert half < detects
         assert (
-            f"Its 3 repetitions differ so much that this comparison can only detect gains of about {in_points(detects)} "
-            in finding.sure
+            f"The 3 repetitions differ so much that they can only detect gains of about {in_points(detects)} or more over "
+            "no further pre-training" in finding.sure
         )
         assert " replicates a variant would settle" not in f"{row.why} {deliver.board_lines(run.id)}"
 

@@ -154,13 +154,6 @@ def _verdict(run_id: str) -> None:
     if row and (figure := plot.glance(row, rows)):
         name = f"Difference of {line_name(row)} and its 95% interval: {interval_words(row)} {control_words(row)}"
         chart(figure, "results.glance", name.strip())
-    if words := results.weakest_type(run_id):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(plain(words), width="content")
-            page_link(LABEL, label="Label more sentences", icon=":material/label:", width="content")
-    if way := results.board(run_id).cheapest:
-        st.markdown(plain(way.words))
-        _next(run_id)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.markdown(f"**{plain(verdict.next)}**", width="stretch")
         if is_asked_again(run_id):
@@ -168,6 +161,13 @@ def _verdict(run_id: str) -> None:
             label = f"Make it surer ({duration(seconds)})" if seconds else "Make it surer"
             if pressed(label, "results.surer", type="primary", icon=":material/query_stats:"):
                 switch_page(HOME, {ASKED: "out"})
+    if words := results.weakest_type(run_id):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(plain(words), width="content")
+            page_link(LABEL, label="Label more sentences", icon=":material/label:", width="content")
+    if way := results.board(run_id).cheapest:
+        st.markdown(plain(way.words))
+        _next(run_id)
     certainty(verdict)
 
 

@@ -244,7 +244,7 @@ def overlay(run_labels: Mapping[str, str]) -> None:
     title = TAGGER_CURVES[curve]
     figure = training_plot.curves(drawn, y=title, height=380, dots=curve == "dev_f1", dark=is_dark())
     st.altair_chart(figure, key="results.overlay", alt=f"{title} over optimizer steps, one line per training and seed")
-    st.caption("Each seed is a line of its variant's colour; steps are those of the optimizer.")
+    st.caption("Each training has a colour, and each of its seeds a line. Steps are those of the optimizer.")
 
 
 def lines(run: str, label: str, curve: str) -> list[training_plot.Line]:

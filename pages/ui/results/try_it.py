@@ -68,7 +68,7 @@ def _no_tagger(run_labels: Mapping[str, str]) -> None:
 def _form(names: Mapping[str, str]) -> None:
     with st.form("results.try.form"):
         left, right = st.columns([3, 2])
-        pasted = left.text_area("A clause, or several pages", key="results.try.text", height=290, max_chars=trial.MOST)
+        pasted = left.text_area("A clause, or several pages", key="results.try.text", height=200, max_chars=trial.MOST)
         file = right.file_uploader(
             "Or a PDF, Word or text file", trial.ENDINGS, key="results.try.file", max_upload_size=MEGABYTES
         )

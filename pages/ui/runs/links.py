@@ -17,6 +17,7 @@ from pages.ui.widgets import plain
 CORPORA, SIMILARITY, SELECTION = "pages/1_Corpora.py", "pages/2_Similarity.py", "pages/3_Selection.py"
 EXPLORE, TRAINING, RESULTS = "pages/4_Explore.py", "pages/5_Training.py", "pages/6_Results.py"
 BIAS, ASSISTING, RUNS, LABEL = "pages/7_Bias.py", "pages/8_Assisting.py", "pages/10_Runs.py", "pages/11_Label.py"
+WHAT = "what"  # in the address of Training: the form to open, `experiment`
 OPEN = "open"  # in the address of Results: the tab to open, `try` or `download`
 SUGGEST = "label.suggest"  # key of the field on Label
 AGAIN = "again"  # in the address of Training: an undecided experiment; the form is filled in to decide it

@@ -239,6 +239,7 @@ TRANSDUCTIVE = {
     "dev": f"are read as plain text if they are in the {terms.DEV.word}",
     "all": "are read as plain text",
 }
+FURTHER = "Sources, borrowed labels, lists of names, harder test sets"
 NUMBERS = {
     ("pretrain", "epochs"): "Pre-training: epochs",
     ("finetune", "epochs"): "Fine-tuning: epochs, at most",
@@ -279,7 +280,8 @@ def options() -> dict[str, Any] | None:
         # Parsed now, so that an error shows before Start.
         view.calibrations(asked)
     except ConfigError as error:
-        st.info(plain(str(error)))
+        st.warning(plain(str(error)), icon=":material/error:")
+        st.caption(f"What a variant needs is picked under “{FURTHER}”.")
         return None
     return asked
 
@@ -318,7 +320,7 @@ def _cross(picked: dict[str, str]) -> dict[str, Any]:
 
 def _further() -> dict[str, Any]:
     """Ask for the text and the labels that some variants use, and for robustness test sets."""
-    with st.expander("Sources, borrowed labels, lists of names, harder test sets", icon=":material/add_circle:"):
+    with st.expander(FURTHER, icon=":material/add_circle:"):
         left, right = st.columns(2)
         with left:
             sources = several(

@@ -20,7 +20,7 @@ from core.selection import view as selections
 from core.shown import duration
 from core.tagging import view as training
 from pages.ui.project import page_link
-from pages.ui.runs.links import AGAIN
+from pages.ui.runs.links import AGAIN, WHAT
 from pages.ui.runs.panel import time_machine
 from pages.ui.training import experiment
 from pages.ui.training.fill import fill
@@ -226,9 +226,15 @@ def _text() -> tuple[str, ...]:
 
 
 def follow_address() -> bool:
-    """Fill in the selection or the experiment that the address names, once. Return True if the form was filled in."""
+    """Fill in what the address names, once: a selection, an experiment, or the form of an experiment.
+
+    Return True if the form was filled in.
+    """
     if again := str(st.query_params.get(AGAIN, "")):
         return _follow_experiment(again)
+    if st.query_params.get(WHAT) == "experiment" and "training.kind" not in st.session_state:
+        st.session_state["training.kind"] = "experiment"
+        return True
     named = str(st.query_params.get("choice", ""))
     if not named or st.session_state.get(ARRIVED) == named:
         return False

@@ -1,5 +1,6 @@
 """Fields for reference variants of an experiment: a ready model, and a language model on a server."""
 
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -35,7 +36,7 @@ def ready_model(key: str) -> str:
     folder = st.text_input(
         "Folder of a ready model",
         key=f"{key}.folder",
-        placeholder="/home/me/models/bert-base-NER",
+        placeholder=str(Path.home() / "models" / "bert-base-NER"),
         help=f"It tags the test sets without training (variant zero-shot:FOLDER). {FETCH} If it has another name for a "
         "type of yours, give both under Types by another name.",
     ).strip()
