@@ -91,7 +91,7 @@ def test_explanation_names_the_rank_of_each_strategy_until_its_run_is_removed(ma
     assert [part.name for part in why.parts] == names
     assert why.total == pytest.approx(why.score, abs=1e-9)
     store().remove(others[0].id)
-    assert "removed" in insights.why(made["fuse"], 3).notes[0]
+    assert "not stored here" in insights.why(made["fuse"], 3).notes[0]
 
 
 def test_data_check_counts_what_the_other_strategies_need(made: Names) -> None:
