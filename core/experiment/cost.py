@@ -94,7 +94,7 @@ class Cost:
     def person_words(self) -> str:
         """Sentence on the time that a person must work to use the variants."""
         if not self.person:
-            return "No variant takes any of your time."
+            return "The computer does all of it; no variant needs work by a person."
         times = [f"{line} takes {duration(seconds)}" for line, seconds in self.person.items()]
         return f"For labelling, {listed(times)} of your time; all else takes none."
 

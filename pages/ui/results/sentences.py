@@ -36,8 +36,10 @@ def sentences(run_labels: Mapping[str, str]) -> None:
     """Show gold labels, A and B in three colours, each mistake with the shape and name of its kind."""
     a, b = pair(run_labels, "results.beside")
     left, right = st.columns(2)
-    seed_a = left.selectbox("Seed of A", _seeds(a), key=f"results.beside.seed.a.{a}")
-    seed_b = right.selectbox("Seed of B", _seeds(b), key=f"results.beside.seed.b.{b}")
+    with left:
+        seed_a = _seed("A", a)
+    with right:
+        seed_b = _seed("B", b)
     readings = results.side_by_side(a, seed_a, b, seed_b)
     looked(runs.get(a).manifest.config["test"][0])
     alone = (a, seed_a) == (b, seed_b)
@@ -53,8 +55,12 @@ def sentences(run_labels: Mapping[str, str]) -> None:
     reading_list(rows[(number - 1) * PAGE : number * PAGE], alone=alone)
 
 
-def _seeds(run_id: str) -> list[int]:
-    return list(runs.get(run_id).manifest.config["seeds"])
+def _seed(side: str, run_id: str) -> int:
+    """Ask for one of a run's seeds, and return it. With a single seed, as in each replicate, ask nothing."""
+    seeds = [int(seed) for seed in runs.get(run_id).manifest.config["seeds"]]
+    if len(seeds) == 1:
+        return seeds[0]
+    return st.selectbox(f"Seed of {side}", seeds, key=f"results.beside.seed.{side.lower()}.{run_id}")
 
 
 def _filters(readings: Sequence[TwoReadings], shown: Mapping[str, str]) -> tuple[str, list[Kind], list[str]]:
