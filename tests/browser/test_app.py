@@ -13,7 +13,7 @@ from core.corpora.library import Library
 from core.importing import view as corpora
 from core.projects import runs
 from core.selection import STRATEGIES
-from tests.browser.driver import ROOT, Server, Watch, left, loaded, pick, settled, still
+from tests.browser.driver import PAGES, ROOT, Server, Watch, left, loaded, pick, settled, still
 from tests.conftest import sentence
 from tests.waiting import frozen, until, within
 
@@ -41,6 +41,11 @@ def test_a_cold_server_opens_a_deep_link_and_home_for_an_unknown_address(cold: S
     page.get_by_test_id("stSidebar").get_by_role("link", name="Selection").click()
     expect(page.get_by_role("heading", name="Selection", exact=True)).to_be_visible()
     settled(page)
+    for name, path in PAGES.items():  # each as a deep link, loaded anew
+        page.goto(f"{cold.url}/{path}")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Winnow" if name == "Home" else name)
+        settled(page)
+        expect(page.get_by_test_id("stSidebar").get_by_role("link")).to_have_count(LINKS)
     page.goto(f"{cold.url}/nonsense<b>")
     expect(page.get_by_role("heading", name="Winnow", exact=True)).to_be_visible()
     expect(page.get_by_test_id("stAlert")).to_contain_text("There is no page nonsense<b> here")

@@ -1,6 +1,8 @@
 """Training in a browser: live curves, a reload, stop, resume, the result."""
 
+import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -110,3 +112,25 @@ def test_a_training_shows_live_curves_and_can_be_reloaded_stopped_and_resumed(se
     page.get_by_role("link", name=re.compile("page Results")).click()
     expect(page.get_by_role("heading", name="Results", exact=True)).to_be_visible()
     settled(page)
+
+
+@pytest.mark.usefixtures("parts")
+def test_a_killed_worker_shows_within_ten_seconds_and_can_be_resumed(server: Server, page: Page) -> None:
+    page.goto(server.url + "/Training")
+    settled(page)
+    ask(page, "1", 200)
+    panel = page.locator(PANEL)
+    expect(page.locator(CHART).first).to_be_visible()
+    [run] = runs.listed("finetune")
+    kept = points(page)
+    os.kill(worker(run.id), signal.SIGKILL)
+    with within(10):
+        expect(panel.get_by_text("Interrupted")).to_be_visible()
+    expect(page.get_by_text("Notes and log")).to_be_visible()
+    page.get_by_role("button", name="Resume", exact=True).click()
+    expect(panel.get_by_text("Running")).to_be_visible()
+    page.wait_for_function(MORE, arg=kept)
+    assert [found.id for found in runs.listed("finetune")] == [run.id]
+    assert runs.state(run.id).attempts == 2
+    press(page, "Stop and keep")
+    expect(panel.get_by_text("Stopped").first).to_be_visible()

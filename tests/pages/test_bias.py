@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.bias import plot
 from core.bias import view as bias
 from core.bias.result import read_mentions, write_mentions
 from core.corpora.corpus import Corpus
@@ -101,6 +102,12 @@ def test_measurement_is_shown_in_numbers_bars_and_sentences(run: str) -> None:
     bars = sorted(set(found.bars.tolist()))
     assert [{int(found.bars[number]) for number in bias.in_bar(run, bar)} for bar in bars] == [{bar} for bar in bars]
     assert sum(len(bias.in_bar(run, bar)) for bar in bars) == len(found)
+    drawn = {
+        int(point[1]): int(height)
+        for trace in plot.ceim_histogram(bias.panels(run, False)).data
+        for point, height in zip(trace.customdata, trace.y, strict=True)
+    }
+    assert drawn == {bar: len(bias.in_bar(run, bar)) for bar in bars}  # a bar is as high as its list is long
     numbers = bias.in_box(run, (0.5, 2), (-1, 0.5)).tolist()
     inside = [i for i in range(len(found)) if 0.5 <= found.context[i] <= 2 and -1 <= found.entity[i] <= 0.5]
     assert sorted(numbers) == inside != []

@@ -33,7 +33,7 @@ from core.selection import insights
 from core.selection import view as selections
 from pages.ui.explore import map as map_view
 from pages.ui.explore import panel, state
-from pages.ui.explore.controls import FILTERS
+from pages.ui.explore.controls import FILTERS, MOST_DRAWN
 from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import sentence
@@ -643,6 +643,18 @@ def test_large_map_draws_a_stratified_sample_and_states_its_size(made: Made, mon
     kinds = maps.classes(made["map"])
     assert 0 < len(tooltips_of(app)["points"]) < 100
     assert set(kinds[tooltips_of(app)["points"]].tolist()) == {0, 1}
+
+
+def test_20_000_points_of_a_larger_map_are_drawn_by_default() -> None:
+    def script() -> None:
+        from pages.ui.explore.controls import MOST_DRAWN, _to_draw
+
+        _to_draw(MOST_DRAWN, "number")
+        _to_draw(300, "small")
+
+    large, small = AppTest.from_function(script).run().number_input
+    assert (large.value, large.max) == (20_000, MOST_DRAWN)
+    assert small.value == 300
 
 
 def test_pages_load_no_torch_and_import_nothing_after_the_start_of_the_server(made: Made) -> None:

@@ -1,6 +1,7 @@
 """The page Similarity: its form, the table of a comparison, a pasted table."""
 
 from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from streamlit.testing.v1 import AppTest
 from core.corpora.library import Library
 from core.importing import view as corpora
 from core.projects import runs
+from core.runs.result import read
 from core.similarity.kind import SimilarityConfig
+from core.similarity.result import SimilarityResult
 from pages.ui.widgets import plain
 from tests.conftest import Seal, sealer
 from tests.homes import Homes
@@ -71,6 +74,12 @@ def test_comparison_shows_the_closest_source_first_and_no_name_as_markup(compare
     assert shown.index(">orchard</th>") < shown.index(">&lt;img")  # sorted by closeness, in any order of the options
     for symbol in ("PPL", "WVV", "TVcC"):
         assert f'<small class="w-symbol">{symbol}</small>' in shown
+    assert {shown.count(f"<small>{words}</small>") > 0 for words in ("higher is closer", "lower is closer")} == {True}
+    found = read(runs.get(compared), SimilarityResult)
+    for row in found.measurements:
+        assert f'<td class="w-number">{row.sample_tokens:,}</td>' in shown
+        assert row.convention
+        assert escape(row.convention) in shown  # how it was measured, and by which model
     marked = [each.value for kind in ("markdown", "caption", "warning", "success") for each in getattr(app, kind)]
     assert "<img" not in " ".join([*marked, *(each.proto.body for each in app.get("html"))])
     assert "nan" not in shown.lower().replace("finance", "")

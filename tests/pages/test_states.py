@@ -1,5 +1,6 @@
 """Every page in each of its states: empty, with a finished run, with running runs, and with removed corpora."""
 
+import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -79,6 +80,7 @@ def test_page_shows_its_finished_run(page: str, filled_home: Home, monkeypatch: 
     assert {kind: len(app.get(kind)) > 0 for kind in CHARTS[NAMES[page]]} == dict.fromkeys(CHARTS[NAMES[page]], True)
     assert "<img src=x" not in texts(app)
     assert not [image for image in app.get("image") if image.proto.imgs[0].alt in empty.SHOWN.values()]
+    assert not nameless(app)
 
 
 @pytest.mark.full
@@ -95,7 +97,23 @@ def test_every_view_of_a_page_is_drawn_for_an_expert(
         for row in rows_of_buttons(app):
             if row.proto.id == row_id:
                 row.set_value([option] if isinstance(row.value, list) else option).run()
+                assert not nameless(app)
                 break
+
+
+def nameless(app: AppTest) -> list[str]:
+    """Return the charts and tables of a page that have no name for a screen reader."""
+    charts = [chart.proto for kind in ("plotly_chart", "vega_lite_chart") for chart in app.get(kind)]
+    html = [*(element.proto.body for element in app.get("html")), *(element.value for element in app.markdown)]
+    tables = [table for body in html for table in re.findall(r"<table.*?</table>", body, re.DOTALL)]
+    return [
+        *(str(proto)[:200] for proto in charts if not proto.alt.strip()),
+        *(
+            table[:200]
+            for table in tables
+            if not re.search(r"<caption[^>]*>\s*[^<\s]|^<table[^>]* aria-label=\"\S", table)
+        ),
+    ]
 
 
 def rows_of_buttons(app: AppTest) -> list[Any]:
