@@ -103,7 +103,7 @@ def test_every_view_of_a_page_is_drawn_for_an_expert(
 
 def nameless(app: AppTest) -> list[str]:
     """Return the charts and tables of a page that have no name for a screen reader."""
-    charts = [chart.proto for kind in ("plotly_chart", "vega_lite_chart") for chart in app.get(kind)]
+    charts = [chart.proto for kind in ("plotly_chart", "vega_lite_chart", "dataframe") for chart in app.get(kind)]
     html = [*(element.proto.body for element in app.get("html")), *(element.value for element in app.markdown)]
     tables = [table for body in html for table in re.findall(r"<table.*?</table>", body, re.DOTALL)]
     return [

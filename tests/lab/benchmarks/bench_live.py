@@ -99,7 +99,7 @@ def training(server: Server, page: Page) -> Page:
         corpora.set_role(part, corpus.fingerprint)
     marks = {part: corpus.fingerprint for part, corpus in sets.items()}
     options = {**marks, "test": (marks["test"],), "init": "tiny", "epochs": 400, "patience": 400, "seeds": (1,)}
-    run = runs.start("finetune", options)
+    run = runs.get(runs.start("finetune", options))
     until(lambda: "dev_f1@1" in runs.state(run.id).metrics)
     address = f"{server.url}/Training"
     panel = page.locator(PANEL)
@@ -135,11 +135,12 @@ def training(server: Server, page: Page) -> Page:
     worker = runs.get(run.id).worker()
     assert worker
     os.kill(worker.pid, signal.SIGKILL)
+    logged = run.events_file.stat().st_size
     print(f"the worker killed with SIGKILL         {shows('Interrupted'):.2f} s   goal 10 s")
     expect(page.get_by_text("Notes and log")).to_be_visible()
     page.get_by_role("button", name="Resume", exact=True).click()
     shows("Running")
-    until(lambda: (found := runs.get(run.id).worker()) and found.pid != worker.pid and runs.state(run.id).stage)
+    until(lambda: b'"dev_f1@1"' in run.events_file.read_bytes()[logged:])  # it trains again
     again = runs.get(run.id).worker()
     assert again
     leader = psutil.Process(again.pid)
@@ -157,7 +158,7 @@ def training(server: Server, page: Page) -> Page:
 def curves(server: Server, page: Page) -> None:
     """Print how often the curves of a run of `STEPS` steps change."""
     marks = {part: corpora.roles()[part] for part in ("train", "dev", "test")}
-    enough = threading.Event()
+    many, enough = threading.Event(), threading.Event()
 
     def work(context: RunContext) -> dict[str, Any]:
         context.part(1, 1, "seed 1")
@@ -167,13 +168,16 @@ def curves(server: Server, page: Page) -> None:
             context.check()
             step += 1
             context.metric("loss@1", 9.0 / step, step)
+            if step == STEPS:
+                many.set()
         raise Cancelled("the curves have been timed.")
 
     options = {**marks, "test": (marks["test"],), "init": "tiny", "seeds": (7,)}
     thread = start_run(server.project, "finetune", options, work)
     try:
-        [run] = [run for run in runs.listed("finetune") if tuple(run.manifest.config["seeds"]) == (7,)]
-        until(lambda: f'"step": {STEPS}'.encode() in run.events_file.read_bytes().replace(b'":', b'": '))
+        run = until(lambda: next((run for run in runs.listed("finetune") if 7 in run.manifest.config["seeds"]), None))
+        assert run
+        assert many.wait(120)
         page.goto(f"{server.url}/Training?run={run.id}")
         expect(page.locator("[data-testid=stVegaLiteChart] svg").first).to_be_visible()
         time.sleep(3)
