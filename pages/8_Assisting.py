@@ -26,13 +26,18 @@ WHAT = (
     "entities as your corpus does."
 )
 WORDS = (terms.LABELS, terms.DISAGREEMENT, terms.MENTION, terms.DEV, terms.TEST, terms.SCORE)
-NEEDS = "This needs two labelled corpora: yours, and another one to borrow from."
+NEEDS = (
+    "This needs two labelled corpora: yours, and another one to borrow from. The dev set and the test set are not "
+    "offered, because a tagger must not learn from them."
+)
 
 
 def main() -> None:
     """Draw the page."""
     with page("Assisting", WHAT, WORDS):
-        labelled = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.types}
+        held_out = {corpora.roles().get(role) for role in ("dev", "test")}
+        listed = [corpus for corpus in corpora.listed() if corpus.types and corpus.fingerprint not in held_out]
+        labelled = {corpus.fingerprint: corpus for corpus in listed}
         run_id = attached("skl", RUN)
         if len(labelled) < 2:
             empty(NEEDS, "assisting", "pages/8_Assisting.py")

@@ -465,7 +465,8 @@ def settled_by(open_: Open, each: str = "") -> str:
         )
     if enough is None:
         return _out_of_reach(lacks.repetitions, each, gain)
-    return f"Next: {open_.more(enough, each)}. All together detect {gain} in 80 of 100 cases."
+    real = f"If the true gain is {gain_in_words(open_.effect)}, {enough:,} repetitions detect it in 80 of 100 cases."
+    return f"Next: {open_.more(enough, each)}. {real}"
 
 
 def _out_of_reach(repetitions: int, each: str, gain: str) -> str:

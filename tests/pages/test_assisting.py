@@ -138,3 +138,13 @@ def test_scores_from_another_run_are_shown_on_request(made: Mapping[str, str]) -
     app.selectbox(key="assisting.unit").select("surface")
     press(app, "assisting.start")
     assert [command for command in codes(app) if "skl" in command and "--unit surface" in command]
+
+
+def test_dev_and_test_set_are_not_offered_to_borrow_from(home: Path) -> None:
+    corpora.open_sample("legal")
+    app = opened(PAGE)
+    assert "because a tagger must not learn from them" in texts(app)
+    assert not app.selectbox
+    other = sealer(home)(AWAY, "away", labelled=True)
+    app = opened(PAGE)
+    assert app.selectbox(key=f"assisting.assisting.{corpora.roles()['train']}").options == [f"{other.name} ({len(other)} sentences)"]

@@ -130,10 +130,10 @@ def test_types_that_were_not_found_are_named_and_those_often_missed_with_their_s
     known = views.shares_found(taggers[0])
     assert set(known) == {"PER", "LOC"}
     assert all(0.5 < share <= 1 for share in known.values())
-    assert plain("Not found in this text: LOC.") in texts(tried(taggers[0], text="Px a"))
-    assert "Not found in this text" not in texts(tried(taggers[0], text="Px a Ly."))
+    assert plain("The tagger marked no LOC in this text.") in texts(tried(taggers[0], text="Px a"))
+    assert "The tagger marked no" not in texts(tried(taggers[0], text="Px a Ly."))
     monkeypatch.setattr(views, "shares_found", lambda _: {"PER": 0.9, "LOC": 0.1})
-    absent = "Not found in this text: LOC. On its test set, this tagger finds LOC in 10 of 100 cases."
+    absent = "The tagger marked no LOC in this text. On its test set, this tagger finds LOC in 10 of 100 cases."
     assert plain(absent) in texts(tried(taggers[0], text="Px a"))
 
 

@@ -26,7 +26,7 @@ from core.experiment.tables import (
     rate_words,
     takes,
 )
-from core.experiment.words import VERDICT_MARKS, arm_words, line_name, overlap_in_short, unfound_words
+from core.experiment.words import VERDICT_MARKS, arm_words, line_name, overlap_in_short, reads, unfound_words
 from core.labelling import view as labelling
 from core.projects import runs
 from core.projects.home_steps import is_asked_again
@@ -154,6 +154,8 @@ def _verdict(run_id: str) -> None:
     if row and (figure := plot.glance(row, rows)):
         name = f"Difference of {line_name(row)} and its 95% interval: {interval_words(row)} {control_words(row)}"
         chart(figure, "results.glance", name.strip())
+        if row.delta_random is not None and reads(row):
+            st.caption("Above 0 is better. The comparison with random text shows if the selection matters.")
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.markdown(f"**{plain(verdict.next)}**", width="stretch")
         if is_asked_again(run_id):

@@ -170,8 +170,11 @@ def _not_found(tagged: tuple[str, Found]) -> None:
         return
     shares = taggers.shares_found(run)
     weak = [f"{type} in {100 * shares[type]:.0f} of 100 cases" for type in absent if shares.get(type, 1) < OFTEN]
-    misses = f" On its test set, this tagger finds {listed(weak)}." if weak else ""
-    st.caption(plain(f"Not found in this text: {listed(absent)}.{misses}"))
+    words = f"The tagger marked no {' and no '.join(absent)} in this text."
+    if weak:
+        st.warning(plain(f"{words} On its test set, this tagger finds {listed(weak)}."), icon=":material/search_off:")
+    else:
+        st.caption(plain(words))
 
 
 def _downloads(text: Text, kept: Mapping[str, Found], names: Mapping[str, str]) -> None:
