@@ -147,4 +147,6 @@ def test_dev_and_test_set_are_not_offered_to_borrow_from(home: Path) -> None:
     assert not app.selectbox
     other = sealer(home)(AWAY, "away", labelled=True)
     app = opened(PAGE)
-    assert app.selectbox(key=f"assisting.assisting.{corpora.roles()['train']}").options == [f"{other.name} ({len(other)} sentences)"]
+    assert app.selectbox(key=f"assisting.assisting.{corpora.roles()['train']}").options == [
+        f"{other.name} ({len(other)} sentences)"
+    ]
