@@ -572,7 +572,8 @@ def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
 
     The controls (SOURCES.md, Random controls) are: `random` at the same budget for a selection; `random-only` for TAPT;
     frozen states of the original encoder for `lm`; the same number of random assisting sentences for `skl`; unchanged
-    copies for changed copies; the plain span tagger for MINER. DAPT uses all of D_C and has no control.
+    copies for changed copies; the plain span tagger for MINER; as many random sentences for `distant` and `self-train`.
+    DAPT uses all of D_C and has no control.
     """
     arm = cell.arm
     if arm.plain_name in CONTROLS:
@@ -585,7 +586,7 @@ def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
         return named.get((RANDOM, cell.budget))
     if arm.states and arm.source:
         return named.get((STATES, ""))
-    return named.get((arm.own_control, ""))
+    return named.get((arm.own_control, cell.budget)) or named.get((arm.own_control, ""))
 
 
 def against(cell: Cell) -> str:
