@@ -122,7 +122,7 @@ def search(page: Page) -> float:
 
     def found() -> None:
         field.press("Enter")
-        expect(page.locator(".st-key-explore-hits")).to_be_visible()
+        expect(page.get_by_role("heading", name="Sentences with")).to_be_visible()
         settled(page)
 
     waited = seconds(found)
@@ -152,7 +152,7 @@ def click(page: Page) -> float:
 def draw(page: Page, dots: int) -> float:
     """Draw so many dots; return the seconds until they are drawn."""
     page.get_by_role("button", name="Options").click()
-    field = page.get_by_label("Sentences to draw")
+    field = page.get_by_test_id("stNumberInputField")
     field.fill(str(dots))
 
     def drawn() -> None:
