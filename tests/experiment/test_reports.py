@@ -43,7 +43,7 @@ from core.experiment.result import ArmRow, PlannedTest
 from core.experiment.words import Finding, line_name, overlap_in_short
 from core.kind import as_json
 from core.paths import within
-from core.project_list import COVER_FILE
+from core.project_list import COVER_FILE, INVENTED
 from core.projects import view as projects
 from core.stats.mistakes import mistakes
 from core.tagging.evaluations import TrainInTest
@@ -241,6 +241,13 @@ def test_picture_shows_the_main_variants_differences_to_baseline_and_control_as_
     assert [value for _, value in shown] == [1.2, 0.4]
     assert all(name in labels for name, _ in shown)
     assert picture.words == f"Differences of {line_name(second)}: {shown[0][0]} +1.2; {shown[1][0]} +0.4"
+
+
+def test_report_of_a_sample_project_begins_by_saying_that_its_texts_are_invented() -> None:
+    first = [part.text for part in experiment_document(report(sample=True), COVER).first if isinstance(part, Text)]
+    assert first[0] == INVENTED
+    own = experiment_document(report(), COVER)
+    assert INVENTED not in [part.text for part in own.first if isinstance(part, Text)]
 
 
 def test_train_test_overlap_is_short_on_page_one_and_full_on_page_two() -> None:

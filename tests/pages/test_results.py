@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import charts
+from core import charts, project_list
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import ConfigError, CorpusError
@@ -25,6 +25,7 @@ from core.importing import view as corpora
 from core.kind import register
 from core.kinds import KINDS
 from core.paths import home
+from core.project_list import INVENTED
 from core.projects import preferences, runs
 from core.runs.events import EventLog
 from core.runs.store import RunStore
@@ -444,3 +445,12 @@ def test_dictionaries_on_the_same_test_set_stand_below_the_leaderboard(run_id: s
     shown = texts(opened(PAGE))
     assert "Without training" in shown
     assert escape(f"{line.difference.delta:+z.2f} [{line.difference.lo:+z.2f}") in shown
+
+
+@pytest.mark.usefixtures("run_id")
+def test_the_address_opens_the_tab_download_and_a_sample_is_called_invented(home: Path) -> None:
+    app = opened(PAGE, None, open="download")
+    assert app.session_state["results.tab"] == "Download"
+    assert INVENTED not in texts(app)
+    project_list.write(home, "Mine", sample=True)
+    assert INVENTED in texts(opened(PAGE))

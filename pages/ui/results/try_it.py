@@ -112,7 +112,8 @@ def _outcome(text: Text, found: Mapping[str, Found], names: Mapping[str, str]) -
     sides = trial.compared(list(kept.values()))
     _summary(text, sides, [names[run] for run in kept])
     if len(found) == 1:
-        _not_found(*found.items())
+        [(run, one)] = found.items()
+        _not_found(run, one)
     all_types = sorted({type for each in found.values() for type in each.types})
     if len(sides) == 2:
         only = st.toggle("Only paragraphs in which A and B differ", key="results.try.differing")
@@ -162,9 +163,8 @@ def _summary(text: Text, sides: Sequence[Sequence[Compared]], names: Sequence[st
     st.markdown(f"**A**: {plain(names[0])}. **B**: {plain(names[1])}.  \n{words}.")
 
 
-def _not_found(tagged: tuple[str, Found]) -> None:
-    """Name the types that the tagger knows and did not find, and those that it often misses."""
-    run, found = tagged
+def _not_found(run: str, found: Found) -> None:
+    """Name the types that the tagger of `run` knows and did not find, and those that it often misses."""
     there = {span.type for span in found.spans}
     if not (absent := [type for type in found.types if type not in there]):
         return

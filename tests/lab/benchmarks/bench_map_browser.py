@@ -3,7 +3,7 @@
     python -m tests.lab.benchmarks.bench_map_browser [--rows 20000 100000 1000000] [--dots 20000 100000]
 
 Per number of rows, it makes up a domain corpus, selects from it, and maps it with the tiny encoder, which is not timed.
-A browser of 1280 x 900 pixels then loads the map three times and opens it with each number of dots.
+A warm browser then loads the map five times, and another of 1280 x 900 pixels draws each number of dots.
 
 Frames: milliseconds between two pictures of the browser while a wheel enlarges the map in 20 steps, and while a lasso
 is drawn. 17 ms is as smooth as a screen of 60 Hz shows; 100 ms is a visible stutter. Without a graphics card, the
