@@ -23,7 +23,7 @@ _OUTPUT = click.option(
     "--output",
     type=FILE,
     help="Write the sentences to this CoNLL file (IOB2), and a log of the edits next to it. For robustness, a second "
-    "log lists all mentions with their old and new names (slots).",
+    "log lists every mention with its old and its new name.",
 )
 
 
@@ -38,7 +38,7 @@ def difficulty(output: str | None, as_json: bool, **values: object) -> None:
     the whole corpus.
     """
     if output:
-        # Check the output before hours of work.
+        # Check the path now, because the run may take hours.
         if Path(output).suffix != ".parquet":
             raise ConfigError(f"{output}: mentions are written as Parquet; end the name in .parquet.")
         if not Path(output).absolute().parent.is_dir():
@@ -65,7 +65,10 @@ def rebuild(output: str | None, as_json: bool, **values: object) -> None:
 @_OUTPUT
 @json_option
 def robustness(lists: Sequence[str], output: str | None, as_json: bool, **values: object) -> None:
-    """Make a test set with unseen, other-type or misspelt names. `frontier` compares F1 on it and on the original."""
+    """Replace the names in a test set by unseen names, names of other types, or misspelt names.
+
+    `frontier` compares F1 on the new and on the original test set.
+    """
     _run("robustness", given(with_lists(values, "gazetteer", lists), ROBUSTNESS), output, as_json)
 
 
@@ -88,12 +91,12 @@ def _write(run: Run, output: str) -> Mapping[str, str]:
     "--train",
     type=CORPUS,
     default="",
-    help="Corpus whose names decide which slots are ambiguous. Default: the training set that the robustness sets were "
-    "made for, or else that of RUNS.",
+    help="Labelled corpus whose names decide which mentions have an ambiguous type. Default: the training set that the "
+    "robustness sets were made for. Without robustness sets, the training set of RUNS.",
 )
 @json_option
 def frontier(taggers_tested: tuple[str, ...], train: str, as_json: bool) -> None:
-    """Show F1 of finished `finetune` RUNS on each of their test sets, with and without ambiguous slots."""
+    """Show F1 of finished `finetune` RUNS on each of their test sets, with and without mentions of ambiguous type."""
     rows = view.frontier(taggers_tested, runs.fingerprint_of(train, progress) if train else "")
     if as_json:
         report({"rows": [asdict(row) for row in rows], "average": averages(rows)}, as_json)

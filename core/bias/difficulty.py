@@ -1,7 +1,7 @@
-"""`difficulty`: information of names and of contexts about the types of a labelled corpus (Ma et al. 2023, 2).
+"""`difficulty`: information of names and of contexts about entity types (Ma et al. 2023, section 2).
 
-Each mention is judged by classifiers that trained on other folds. A run trains one model per repeat, fold and view. It
-stores the predictions as each training ends; a killed run resumes with the next training:
+Classifiers that trained on other folds predict the type of each mention. A run trains one model per repeat, fold and
+view. It stores the predictions after each training, so that a killed run can resume with the next training:
 
 chunks/r0-f2-context.npz   model: log2 probabilities (n_held, k) of the mentions of fold 2, from a model that trained on
                            the other folds; null (k,): log2 probabilities of its null model; seconds: training time
@@ -77,7 +77,7 @@ class DifficultyOptions(Config):
     )
     repeats: int | None = option(
         None,
-        "Number of cross-validations; pointwise V-information (PVI) is their mean. None: quick 1, paper 3.",
+        "Number of cross-validations; pointwise V-information (PVI) is averaged over them. None: quick 1, paper 3.",
         ge=1,
         le=20,
     )
@@ -85,13 +85,13 @@ class DifficultyOptions(Config):
         "closed", "Null model without input. closed: share of each type; trained: a classifier trained on empty input."
     )
     calibrate: Literal["auto", "yes", "no"] = option(
-        "auto", "Correct models that are overconfident on the other folds. auto: yes in quick, no in paper."
+        "auto", "Correct overconfident models; each fold is corrected by the other folds. auto: no in paper, else yes."
     )
     mentions: int = option(0, "Sample whole sentences with about this many mentions; 0: all.", unit="mentions", ge=0)
     group: Literal["", "sentence", "document"] = option(
         "", "Unit that is never split between folds; empty: documents if they are known."
     )
-    seed: int = option(1, "Seed of folds, sample, training and resampling.", ge=0)
+    seed: int = option(1, "Seed of the folds, the sample, the training and the resamples.", ge=0)
     draws: int = option(2000, "Bootstrap resamples for each confidence interval.", ge=100, le=100_000)
     context_epochs: int | None = option(
         None, "Epochs of the context classifier; None: as in the preset.", ge=1, le=1000
@@ -120,7 +120,7 @@ class DifficultyConfig(DifficultyOptions):
     train: str = option(..., "Labelled corpus to measure, a training set.", corpus=True)
     encoder: str = option(
         "minilm",
-        "A Hugging Face name, a folder, or minilm (bundled): pointwise V-information (PVI) depends on it.",
+        "Encoder: a Hugging Face name, a folder, or minilm (bundled). Pointwise V-information (PVI) depends on it.",
     )
     allow_download: bool = option(False, "Download the encoder from the Hugging Face hub if it is missing.")
 
@@ -191,7 +191,10 @@ class Trained:
 
 
 def summary(mentions: Sequence[Mention], draws: int, seed: int, trained: Trained) -> DifficultyResult:
-    """Summarise measured mentions. draws, seed: number of bootstrap samples of the sentences, and their seed."""
+    """Summarise measured mentions.
+
+    draws: number of bootstrap resamples; each draws whole sentences. seed: seed of the resamples.
+    """
     values = np.array([[mention.pvi_entity, mention.pvi_context] for mention in mentions])
     low, high = interval(values, np.array([mention.row for mention in mentions]), draws=draws, seed=seed)
     kinds = Counter(mention.type for mention in mentions)
@@ -220,7 +223,7 @@ def _of_bin(values: FloatArray) -> BinBits:
 
 
 def _of_type(mentions: Sequence[Mention], n: int) -> TypeDifficulty:
-    """Summarise the mentions of one type. n: mentions of all types."""
+    """Summarise the mentions of one type. n: number of mentions of all types."""
     bins = Counter(mention.bin for mention in mentions)
     means = _means(np.array([[mention.pvi_entity, mention.pvi_context] for mention in mentions]))
     return TypeDifficulty(
@@ -234,7 +237,7 @@ def _of_type(mentions: Sequence[Mention], n: int) -> TypeDifficulty:
 
 
 def _means(values: FloatArray) -> Bits:
-    """Return the means of `values` `(k, 2)`, PVI of names and contexts."""
+    """Return the mean PVI of names (column 0 of `values`, `(k, 2)`) and of contexts (column 1)."""
     return Bits(entity=_bits(values[:, 0].mean()), context=_bits(values[:, 1].mean()))
 
 
@@ -244,7 +247,10 @@ def _bits(value: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
-    """Mentions to judge. labels: `(n,)` indices into `types`. folds: fold of each mention, `(n,)`, per repeat."""
+    """The n mentions to measure, and their types and folds.
+
+    labels: `(n,)` indices into `types`. folds: one array per repeat, the fold of each mention, `(n,)`.
+    """
 
     instances: Sequence[Instance]
     types: tuple[str, ...]
@@ -254,14 +260,14 @@ class Questions:
 
 
 def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, list[str]]:
-    """Return the mentions to judge, and notes for the reader. Errors: CorpusError if no mention can be judged."""
+    """Return the mentions to measure, and notes for the reader. Errors: CorpusError if no mention can be measured."""
     if not corpus.labelled:
         raise CorpusError(f"{corpus.name}: is not labelled; give a corpus with entities, for example a CoNLL file.")
     chosen = sampled(instances(chain.from_iterable(corpus.batches())), config.mentions, config.seed)
     if not chosen:
         raise CorpusError(
-            f"{corpus.name}: no sentence holds an entity, so there is neither a name nor a context to judge; give a"
-            " corpus with entities."
+            f"{corpus.name}: no sentence holds an entity, so there is no name or context to measure; give a corpus"
+            " with entities."
         )
     number, grouped_by = groups(chosen, config.group, config.folds)
     counts = Counter(instance.type for instance in chosen)
@@ -284,23 +290,23 @@ def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, lis
     )
     if len(counts) == 1:
         return questions, [
-            f"{types[0]}: is the only type, so neither name nor context holds information and the pointwise"
-            " V-information (PVI) of every mention is 0 bits; nothing was trained."
+            f"{types[0]}: is the only type, so names and contexts hold no information about it. Pointwise"
+            " V-information (PVI) of every mention is 0 bits, and nothing was trained."
         ]
     notes = []
     if n < config.folds:
         notes.append(f"Only {n} {grouped_by}s hold an entity, so there are {n} folds, not {config.folds}.")
     if rare := sorted(kind for kind, mentions in counts.items() if mentions < n):
         notes.append(
-            f"{', '.join(f'{kind} ({counts[kind]})' for kind in rare)}: fewer mentions than the {n} folds, so the"
-            " models that judge them were trained on almost none of them; do not rely on their pointwise V-information"
-            " (PVI). Other types are not affected."
+            f"{', '.join(f'{kind} ({counts[kind]})' for kind in rare)}: fewer mentions than the {n} folds, so models"
+            " could not learn these types. Do not rely on their pointwise V-information (PVI). Other types are not"
+            " affected."
         )
     return questions, notes
 
 
 def _window_notes(cut: Mapping[View, int], window: int) -> list[str]:
-    """Return notes on inputs that were cut. window: longest input, pieces."""
+    """Return notes on inputs that were cut. window: maximum length of an input, in pieces."""
     notes = []
     rest: Mapping[View, str] = {
         "entity": "only the beginning was used",
@@ -342,7 +348,7 @@ def _no_information(questions: Questions) -> Answers:
 class _Training:
     """One training of a classifier.
 
-    held: `(n,)` mask of the mentions to judge; the model trains on the others. pieces: number of pieces to train on.
+    held: `(n,)` mask of the mentions to predict; the model trains on all others. pieces: number of pieces to train on.
     earlier: steps of the previous trainings of this view.
     """
 
@@ -480,9 +486,10 @@ def _new_model(config: DifficultyConfig, questions: Questions, one: _Training, s
 
 
 def _null(config: DifficultyConfig, questions: Questions, one: _Training, report: Reporter) -> FloatArray:
-    """Return the null model `(k,)`, log2: the prior in closed form, or a classifier trained one epoch on empty input.
+    """Return log2 probabilities `(k,)` of the types without any input.
 
-    Both views of a fold share it, so that CEIM does not depend on it.
+    They are the prior in closed form, or from a classifier that trained one epoch on empty inputs. Both views of a fold
+    share them, so that CEIM does not depend on them.
     """
     labels = questions.labels[~one.held]
     if config.null == "closed":

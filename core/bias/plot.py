@@ -11,7 +11,7 @@ from core.bias.result import Bits, Intervals
 from core.charts import COLOURS, INK, figure, plain
 from core.results import BoolArray, FloatArray, IntArray
 
-BAR = 0.25  # bits per bar; the border of the bins, 0.5 bits, must be a multiple of it
+BAR = 0.25  # bits per bar; the border of the CEIM bins, 0.5 bits, must be a multiple of this
 SIDE = 24  # bars on each side of zero; the outermost bars also count all values beyond them
 BIN_LOOKS: Mapping[str, tuple[str, str, str]] = {  # name, colour, symbol
     "low": ("context more informative", "#0072B2", "triangle-down"),

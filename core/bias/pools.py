@@ -90,7 +90,7 @@ def find_pools(kinds: Sequence[str], entity: FloatArray, context: FloatArray, th
 
 
 def ladder(kinds: Sequence[str], entity: FloatArray, context: FloatArray, thresholds: Thresholds) -> list[Pools]:
-    """Return nested pools: first by `thresholds`, then with ever lower thresholds of "high".
+    """Return nested pools: first by `thresholds`, then with thresholds of "high" that fall step by step.
 
     The last pools exclude only low names. Parameters as in `find_pools`. A threshold that adds no mention is left out.
     """
@@ -141,8 +141,8 @@ class Mark(NamedTuple):
 def low_share(training: Training, share: float, size: int, seed: int) -> Rebuilt:
     """Draw a set of `size` sentences as in Ma et al. 2023, Fig. 4.
 
-    A share of `share` of the sentences have a low-CEIM mention; the others have none. Errors: ConfigError if there are
-    too few sentences of either kind.
+    share: proportion of sentences that have a low-CEIM mention; the others have none. Errors: ConfigError if there are
+    too few sentences with or without such a mention.
     """
     marks, n_low = _marks(training), round(share * size)
     with_low = _with_low(marks)
@@ -189,7 +189,7 @@ def _draw(
 
     name: description of these sentences in the error.
     """
-    # A prefix of one shuffle, so that with the same seed a smaller share is part of a larger one.
+    # Take a prefix of one shuffle, so that with the same seed the set of a larger share contains that of a smaller one.
     pool = [mark.row for mark in marks if in_pool(mark)]
     rows = [row for row in dict.fromkeys(Random(seed).sample(pool, len(pool))) if row not in excluded]
     if len(rows) < n:

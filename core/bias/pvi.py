@@ -1,6 +1,7 @@
-"""Pointwise V-information (PVI) of mentions: inputs of the classifiers, folds, and the maths; no model here.
+"""Pointwise V-information (PVI) of mentions: inputs of the classifiers, folds and formulas, without models.
 
-Ethayarajh et al. 2022. PVI of names and contexts: Ma et al. 2023, 2 (SOURCES.md, Mentions and inputs).
+PVI is from Ethayarajh et al. 2022, PVI of names and contexts from Ma et al. 2023, section 2 (SOURCES.md, Mentions and
+inputs).
 """
 
 from collections.abc import Iterable, Sequence
@@ -161,7 +162,10 @@ def calibrated(
 def interval(
     values: FloatArray, groups: IntArray, *, draws: int, seed: int, level: float = 0.95
 ) -> tuple[FloatArray, FloatArray]:
-    """Return low and high `(k,)` of a percentile bootstrap of the means of `values` `(n, k)`, resampling groups."""
+    """Return lower and upper bounds `(k,)` of percentile bootstrap intervals of the means of `values`, `(n, k)`.
+
+    groups: group of each row, `(n,)`; whole groups are resampled.
+    """
     _, inverse = np.unique(groups, return_inverse=True)
     m = int(inverse.max()) + 1
     sums, sizes = np.zeros((m, values.shape[1])), np.bincount(inverse, minlength=m).astype(float)

@@ -1,8 +1,9 @@
 """`rebuild`: a training set with less informative names, more informative contexts, or other shares of CEIM bins.
 
-The methods are those of Ma et al. 2023, 4, and DataAug, one of their baselines. LPFT is an option of `finetune`. MINER
-is left out: its span classifier is another model, and its released code trains another loss than the paper prints
-(SOURCES.md, MINER). Only training data is rebuilt, never a set that taggers are tested on (SOURCES.md, Rebuilding).
+The methods are those of Ma et al. 2023, section 4, and DataAug, one of their baselines. LPFT is an option of
+`finetune`. MINER is left out: its span classifier is another model, and its released code trains another loss than the
+paper prints (SOURCES.md, MINER). Only training data is rebuilt, never a set that taggers are tested on (SOURCES.md,
+Rebuilding).
 """
 
 import re
@@ -42,7 +43,7 @@ from core.text.sentence import Sentence
 
 TESTING = ("finetune", "experiment", "assist", "evaluate")  # kinds of runs that have a test set
 HELD_OUT = ("dev", "test", "also_test", "holdout")  # inputs of a run from which no training set may be made
-# Words that stand in place of "train" in the name of a dev or test set.
+# Words that replace "train" in the name of a dev or test set.
 _OTHER_PARTS = ("dev", "devel", "valid", "validation", "val", "test")
 Method = Literal["random2low", "highc2low", "redundant2low", "random2high", "low2high", "low-share", "dataaug"]
 METHODS: Mapping[str, Callable[[Training, Sequence[Pools], float, int], Rebuilt]] = {
@@ -62,9 +63,9 @@ READS: Mapping[str, tuple[str, ...]] = {  # pools that must not be empty
     "random2high": ("context_high",),
     "low2high": ("context_high",),
 }
-# A corpus may share stock phrases with a held-out set: 20 sentences or 10% of the smaller set, whichever is more.
+# A corpus may share stock phrases with a held-out set: up to 20 sentences, or up to 10% of the smaller set.
 STOCK, SHARED = 20, 0.1
-NEARLY = 0.9  # if at least this share of the smaller corpus is in both, it counts as part of the larger one
+NEARLY = 0.9  # if at least this share of the smaller set is also in the larger one, refuse the corpus
 
 
 class RebuildOptions(Config):
@@ -118,7 +119,9 @@ class RebuildConfig(RebuildOptions):
         le=1,
     )
     difficulty: str = option("", "Finished difficulty run of this corpus; all methods except dataaug need one.")
-    holdout: tuple[str, ...] = option((), "Dev and test sets; none of their sentences may enter the set.", corpus=True)
+    holdout: tuple[str, ...] = option(
+        (), "Dev and test sets; none of their sentences may enter the new set.", corpus=True
+    )
     encoder: str = option(
         "minilm", "dataaug: encoder that splits words into pieces; pieces typical of a type get no typo."
     )
@@ -199,12 +202,13 @@ def refuse_tests(corpus: Corpus, store: RunStore) -> None:
 def held_out(
     train: Corpus, sentences: Sequence[Sentence], holdout: Sequence[Corpus], note: Callable[[str], None]
 ) -> list[str]:
-    """Return the texts of `holdout`. sentences: all of `train`. note: called with each remark to show to the user.
+    """Return the texts of all sentences in `holdout`.
 
-    Errors: CorpusError if too many sentences of the training corpus are in a held-out set.
+    sentences: all sentences of `train`. note: function that is called with each note for the user.
+    Errors: CorpusError if too many sentences of `train` are in a held-out set.
     """
     if not holdout:
-        note("No held-out set was given, so this corpus may be one; give its dev and test sets.")
+        note("No dev or test set was given, so the corpus was not compared with one; give its dev and test sets.")
     train_keys = {key_of(sentence.text) for sentence in sentences}
     held_texts: list[str] = []
     for corpus in holdout:
@@ -262,13 +266,16 @@ def _pools_of(config: RebuildConfig, training: Training) -> list[Pools]:
 
 
 def check_pools(method: str, rungs: Sequence[Pools], corpus: str) -> None:
-    """Check that the method has something to draw from. Errors: CorpusError if not, even with the lowest thresholds."""
+    """Check that the pools of the method hold mentions.
+
+    Errors: CorpusError if one is empty, even with the lowest thresholds, or if there is only one type.
+    """
     if method not in READS:
         return
     sizes = rungs[-1].sizes()
     if len(sizes["entity_low"]) < 2:
         raise CorpusError(
-            f"{corpus}: has one type only, so names and contexts have no types to distinguish; give a corpus with"
+            f"{corpus}: has one type only, so there are no types to distinguish; give a corpus with"
             " two types or more, or choose dataaug."
         )
     for pool in READS[method]:
@@ -299,12 +306,12 @@ def _notes(outcome: Rebuilt) -> list[str]:
     if outcome.reached:
         sentences.append(
             "The given thresholds leave too few mentions, so the thresholds of high names and contexts were lowered to"
-            f" the {outcome.reached} quantile of their type. Low names stay low."
+            f" the {outcome.reached} quantile of their type. The threshold of low names is unchanged."
         )
     if len(outcome.edits) < outcome.wanted:
         sentences.append(
             f"{len(outcome.edits):,} of {outcome.wanted:,} mentions are changed: the pools have no more mentions, or"
-            " the others would repeat a sentence of the set."
+            " changing them would repeat a sentence of the set."
         )
     if outcome.measured:
         sentences.append(
@@ -338,10 +345,10 @@ def _sealed(config: RebuildConfig, job: Job, train: Corpus, sentences: list[Sent
 class Preview:
     """Expected outcome of a rebuild.
 
-    pools, reached: as in `RebuildResult`. of: number of mentions of the training set. measured: number that were
-    measured. wanted: number to change. able: number that would be changed. bins: {CEIM bin: sentences with such a
-    mention}. low, drawn: low-CEIM and all measured mentions of a set drawn by CEIM. empty: reason why the rebuild
-    cannot run, or "".
+    pools, reached: as in `RebuildResult`. of, measured: number of mentions of the training set, and of those that were
+    measured. wanted, able: number of mentions to change, and of those that can be changed. bins: {CEIM bin: number of
+    sentences with a mention in it}. low, drawn: number of low-CEIM mentions and of all measured mentions in a set drawn
+    by CEIM. empty: reason why the rebuild cannot run, or "".
     """
 
     pools: Mapping[str, Mapping[str, int]]
@@ -391,7 +398,7 @@ def splits_of(train: Corpus, roles: Mapping[str, str], library: Library, store: 
 
     Three ways are tried in this order: held-out sets of runs that trained on `train` or its origin; the dev and test
     sets on the page Corpora, if `train` or its origin is the training set there; corpora with the same name but dev or
-    test instead of train. The first way that finds any is used. `([], "")` if none does.
+    test instead of train. The first way that finds a set is used. Return `([], "")` if no way finds one.
     """
     here = {corpus.fingerprint: corpus for corpus in library.list() if corpus.labelled}
     family = {corpus.fingerprint: corpus for corpus in _family(train, here)}

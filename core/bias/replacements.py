@@ -1,13 +1,13 @@
-"""Less informative names and more informative contexts: the methods of Ma et al. 2023, 4.3 and 4.4.
+"""Less informative names and more informative contexts: the methods of Ma et al. 2023, sections 4.3 and 4.4.
 
-A random2low, B highc2low and C redundant2low replace names by names of low PVI. If too few names or contexts have high
-PVI to reach the rate, the thresholds of "high" are lowered step by step.
+Methods A (random2low), B (highc2low) and C (redundant2low) replace names by names of low PVI. If too few names or
+contexts have high PVI to reach the rate, the thresholds of "high" are lowered step by step.
 
-I random2high and II low2high replace contexts. A context is deleted with its whole sentence, and so are the contexts of
-the sentence's other mentions. A copy of a retained sentence replaces the deleted one. The mentions of the retained
-sentence have the same types, and its contexts are all high. The copy gets the names of the deleted sentence, so the
-size and the types of the set stay the same. If no retained sentence fits, single mentions exchange the words around
-them (`stretches`; SOURCES.md, Rebuilding).
+Methods I (random2high) and II (low2high) replace contexts. A context is deleted with its whole sentence, and so are the
+contexts of the sentence's other mentions. A copy of a retained sentence replaces the deleted one. The mentions of the
+retained sentence have the same types, and all its contexts have high PVI. The copy gets the names of the deleted
+sentence, so the size and the types of the set stay the same. If no retained sentence fits, single mentions get the
+words around another mention (`stretches`; SOURCES.md, Rebuilding).
 
 DataAug (Dai and Adel 2020) follows MINER's code, as in Ma et al. 2023. Each sentence with an entity gets one copy. The
 copy has typos in one entity, or another entity of the same type and similar spelling (SOURCES.md, DataAug).
@@ -48,7 +48,7 @@ from core.text.sentence import Entity, Sentence
 
 NAME_TRIES = 20  # draws of new names until the sentence is neither in the set nor held out
 CONTEXT_TRIES = 50  # retained sentences or mentions to try until a copy is new to the set and all its names change
-ENOUGH = 3  # fewest words that a context must have to replace a deleted one
+ENOUGH = 3  # minimum number of words of a context that replaces a deleted one
 OPENING = ("Ps", "Pi")  # Unicode categories of punctuation that belongs to the words after it
 Order = Callable[[Training, Sequence[int], Random], list[int]]  # returns the mentions of a pool to change, in order
 Types = tuple[str, ...]  # types of a sentence's mentions, sorted
@@ -72,8 +72,8 @@ def highc2low(training: Training, ladder: Sequence[Pools], rate: float, seed: in
 def redundant2low(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
     """Method C: rename redundant mentions in place. They get low-PVI names of their type.
 
-    Of the mentions with the same name of high PVI, one is kept. Of the kept names that share a content word, one is
-    kept. The others are redundant; the most frequent names are changed first.
+    Among mentions with the same high-PVI name, keep one at random. Among the names that then share a content word, keep
+    one at random. All other mentions are redundant; those with the most frequent names are changed first.
     """
     kind, order = "redundant2low", _redundant
     return _renamed_set(training, ladder, rate, seed, source=_high_names, order=order, kind=kind, in_place=True)
@@ -88,7 +88,7 @@ def _shuffled(training: Training, mentions: Sequence[int], rng: Random) -> list[
 
 
 def _redundant(training: Training, mentions: Sequence[int], rng: Random) -> list[int]:
-    """Return the mentions to rename. Keep one per name; of these, keep one per shared content word."""
+    """Return the redundant mentions, see `redundant2low`, in the order in which they are renamed."""
     by_name: dict[tuple[str, Name], list[int]] = defaultdict(list)
     for mention in mentions:
         by_name[training.kinds[mention], training.names[mention]].append(mention)
@@ -227,11 +227,11 @@ def _ranks(training: Training) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """Contexts to delete, and retained ones that replace them.
+    """Contexts to delete, and retained contexts that replace them.
 
-    whole: rows to replace as whole sentences. by_mention: {row: mentions whose contexts are replaced one by one}. It
-    also has the rows of `whole`, for which it is used if no new copy of a sentence can be made. sentences: {types:
-    retained rows whose contexts are all high}. mentions: {type: retained mentions whose context may be lent}.
+    whole: rows to replace as whole sentences. by_mention: {row: mentions whose contexts are replaced one by one}. Rows
+    of `whole` are also in `by_mention`, in case no retained sentence gives a new copy. sentences: {types: retained rows
+    whose contexts are all high}. mentions: {type: retained mentions whose context may be copied}.
     """
 
     whole: set[int]
@@ -255,7 +255,7 @@ def _plan(training: Training, high: BoolArray, order: Iterable[int], poor: BoolA
         if high[mention] and words >= ENOUGH
     }
     # A deleted context is replaced by another sentence with the same types, or by the context of another mention of its
-    # type. So always retain one of each.
+    # type. Always retain at least one such sentence, or one such mention.
     sentences = Counter(_types(training.sentences[row]) for row in all_high)
     mentions = Counter(training.kinds[m] for m in lending)
     whole, by_mention, promised = set[int](), dict[int, list[int]](), set[Types]()
@@ -364,7 +364,10 @@ class _Mover:
 
 
 def _seats(host: Sentence, deleted: Sentence) -> dict[int, Name]:
-    """Return {place in `host`: name of `deleted`}, matched by type from the left; {} if a name would stay the same."""
+    """Return {index of an entity in `host`: its new name}; {} if a name would stay the same.
+
+    The new names are those of `deleted`, matched by type from the left.
+    """
     waiting: dict[str, list[Name]] = defaultdict(list)
     for entity in ordered(deleted):
         waiting[entity.type].append(name_of(deleted, entity))
@@ -377,7 +380,9 @@ def _seats(host: Sentence, deleted: Sentence) -> dict[int, Name]:
 
 
 def stretches(sentence: Sentence) -> list[tuple[int, int]]:
-    """Return start and end of the words around each mention, from the left. Together they cover the sentence.
+    """Return the (start, end) of each mention's stretch: the mention and the words around it.
+
+    The stretches are ordered from the left and cover the sentence.
 
     The cut between two mentions is at the punctuation nearest to the middle, or at the middle if there is none.
     """
@@ -390,7 +395,7 @@ def stretches(sentence: Sentence) -> list[tuple[int, int]]:
 
 
 def _cut(token: str, i: int) -> int | None:
-    """Return the offset at which punctuation `i` cuts: before an opening mark, after any other. None for a word."""
+    """Return the offset of a cut at `token`: before an opening mark, after other punctuation; None for a word."""
     if any(letter.isalnum() for letter in token):
         return None
     return i if unicodedata.category(token[0]) in OPENING else i + 1
@@ -442,8 +447,8 @@ _OUTSIDE = "O"
 def dataaug(training: Training, split: Split, seed: int, *, typo_share: float = 0.5) -> Rebuilt:
     """Add one copy per sentence, with a typo or another name. typo_share: probability of a typo.
 
-    split: returns the pieces of a word, whose letters together form the word. If the drawn kind of change gives no
-    name, the other kind is tried. A sentence gets no copy if neither kind gives a new one.
+    split: function that returns the pieces of a word; their letters together form the word. If one kind of change gives
+    no name, the other kind is tried. A sentence gets no copy if neither kind gives a new copy.
     """
     rng = Random(seed)
     guarded = guard(training, split)
@@ -474,7 +479,7 @@ def dataaug(training: Training, split: Split, seed: int, *, typo_share: float = 
 
 
 def guard(training: Training, split: Split) -> dict[str, set[str]]:
-    """Return {type: pieces typical of it, by PMI}; words outside entities count as a type too.
+    """Return {type: pieces typical of the type, by PMI}. Words outside entities count as one more type.
 
     Among pieces of equal PMI the more frequent come first.
     """

@@ -1,7 +1,7 @@
 """`robustness`: a test set with other names, which shows if a tagger uses context (SOURCES.md, Robustness sets).
 
-The sets follow TextFlint. Every mention is renamed and keeps its type. Each new name is asserted to have the promised
-property. A slot is the place of one mention in the new set, with its type, its old name and its new name.
+The sets follow TextFlint. Every mention is renamed and keeps its type. Assertions check that each new name has the
+promised property. A slot is the place of one mention in the new set, with its type, its old name and its new name.
 
 Report these sets together with the original test set (`frontier`), because they are synthetic and some slots are
 ambiguous. A slot is ambiguous if its name has several types in the training sentences, or if its sentence has no
@@ -48,7 +48,7 @@ Perturbation = Literal["oov", "cross-category", "typos"]
 NewName = tuple[Name, str]  # a new name and its origin
 ChooseName = Callable[[Name, str], NewName | None]  # chooses a new name from a name and its type; None keeps the name
 SURE = 0.8
-TRIES = 50  # random draws; if all give the same name, take the first other name, or keep the name
+TRIES = 50  # random draws; if none gives another name, take the first other name, or keep the old one
 FINDERS = ("predict", "tag")  # kinds of run whose predicted names may be used
 
 
@@ -77,7 +77,7 @@ class RobustnessConfig(Config):
         "names of the training set are skipped.",
     )
     least_sure: float = option(
-        SURE, "oov: a name that the tagger found is used from this mean confidence on.", ge=0, le=1
+        SURE, "oov: minimum mean confidence; names that the tagger found with a lower one are not used.", ge=0, le=1
     )
     ambiguous: Literal["strict", "textflint"] = option(
         "strict",
@@ -145,7 +145,7 @@ def _robust(config: RobustnessConfig, job: Job, known: Known, gold: list[Sentenc
     by_type = new_names(_finds(config.finds, job), known, config.least_sure) if config.finds else {}
     if config.finds:
         counts = ", ".join(f"{len(new):,} {kind}" for kind, new in sorted(by_type.items())) or "none"
-        job.context.note(f"Names that the tagger found and {job.corpus(config.train).name} lacks: {counts}.")
+        job.context.note(f"Names that the tagger found and that {job.corpus(config.train).name} lacks: {counts}.")
     return unseen(gold, known, names, config.seed, by_type)
 
 
@@ -249,8 +249,8 @@ def cross_category(test: Sequence[Sentence], known: Known, *, strict: bool, seed
         chosen = _other(pools[kind], name, rng)
         if chosen is None:
             raise CorpusError(
-                f"cross-category: every name of the training sentences also has the type {kind}; choose textflint for"
-                " ambiguous, or give a training corpus with names of more types."
+                f"cross-category: every name of the training sentences also has the type {kind}; set ambiguous to"
+                " textflint, or give a training corpus with names of more types."
             )
         assert fits(chosen, kind)
         return chosen, "train"

@@ -197,7 +197,7 @@ def edits_of(
     kind: str,
     context_of: int | None = None,
 ) -> list[Edit]:
-    """Return an `Edit` for each changed entity. places: their indices, counting entities from the left."""
+    """Return an `Edit` for each changed entity. places: indices of the changed entities, from the left."""
     old, new = ordered(before), ordered(after)
     return [
         Edit(
@@ -220,7 +220,7 @@ LENGTHS = range(3, 15)  # characters of a generated word
 TRIES = 200  # words drawn from the chain; after that, letters are appended until the word is new
 _BEGIN, _END = "\x02", "\x03"
 _SLIPS = ("replace", "swap", "insert", "delete")
-_SLIP_TRIES = 20  # several, because swapping equal letters or drawing the same letter again changes nothing
+_SLIP_TRIES = 20  # more than one, because a swap of equal letters, or a replacement by the same letter, changes nothing
 Find = tuple[Name, str, float]  # a name, its predicted type, and the confidence
 
 

@@ -232,7 +232,10 @@ class TestedAlike:
 
 
 def tested_alike() -> list[TestedAlike]:
-    """Group runs with two or more test sets, the group of the newest run first; skip runs with removed test sets."""
+    """Group the runs that have the same test sets, at least two. The group of the newest run comes first.
+
+    Runs whose test sets were removed are left out.
+    """
     runs_by_tests: dict[tuple[str, ...], list[str]] = defaultdict(list)
     here = {corpus.fingerprint for corpus in library().list()}
     for run in store().list("finetune", state="succeeded"):

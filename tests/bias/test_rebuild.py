@@ -85,7 +85,7 @@ def test_every_method_writes_a_corpus_a_file_and_a_log(made: Given, home: Path) 
 
 def test_same_seed_rebuilds_the_same_bytes_and_rate_zero_changes_nothing(made: Given, seal: Seal) -> None:
     first = rebuilt(made)
-    assert any("No held-out set was given" in note for note in notes(first))
+    assert any("No dev or test set was given" in note for note in notes(first))
     bytes_ = [(first.artifacts / name).read_bytes() for name in ("rebuilt.conll", "edits.jsonl")]
     removals.remove_run(first.id)
     again = rebuilt(made)

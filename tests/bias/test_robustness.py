@@ -139,7 +139,7 @@ def test_cross_category_needs_names_of_another_type() -> None:
     with pytest.raises(CorpusError, match="names of another type are needed"):
         cross_category(one, Known.of(one), strict=True, seed=1)
     both = [sentence("Ada of Ada", [(0, 1, "PER"), (2, 3, "LOC")])]
-    with pytest.raises(CorpusError, match="also has the type PER; choose textflint"):
+    with pytest.raises(CorpusError, match="also has the type PER; set ambiguous to textflint"):
         cross_category(one, Known.of(both), strict=True, seed=1)
 
 
