@@ -24,7 +24,7 @@ Array = npt.NDArray[np.generic]
 Compute = Callable[[int, int, Reporter], Array]
 About = Mapping[str, Any]  # facts about the model of a `Work`, see `Opened`
 PROBES = "*.probe"  # files in the folder `chunks`, see `Chunks.hold_to_first`
-PROBED = 64  # number of items that every worker computes first, so that its results can be compared with the others'
+PROBED = 64  # number of items that every worker computes first, so that the results of workers can be compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class Chunks:
     def __init__(
         self, context: RunContext, n: int, size: int, name: str, *, unit: str = "sentences", folder: Path | None = None
     ) -> None:
-        """unit: word for the items in progress reports.
+        """unit: word for an item in progress reports, in the plural.
 
         folder: folder of the files; None: the run's folder `chunks`.
         """
@@ -104,12 +104,12 @@ class Chunks:
         self._done = n - sum(stop - start for start, stop in map(self.bounds, self.missing))
 
     def bounds(self, i: int) -> tuple[int, int]:
-        """Return the first item of a chunk, and the one after its last."""
+        """Return (first item, last item + 1) of chunk `i`."""
         return i * self._size, min((i + 1) * self._size, self._n)
 
     @property
     def probed(self) -> tuple[int, int]:
-        """Start and stop of the first items, which every worker computes so that its results can be compared."""
+        """Bounds of the items that every worker computes first, so that the results of workers can be compared."""
         return 0, min(PROBED, self.bounds(0)[1])
 
     def hold_to_first(self, node: str, array: Array) -> None:
@@ -129,7 +129,7 @@ class Chunks:
             refuse(
                 self.context,
                 f"worker on {node}: its results for the same {PROBED} sentences differ from those of the worker on "
-                f"{first.get('node')} (another processor or card)",
+                f"{first.get('node')} (another processor or GPU)",
                 "use nodes of one kind, resume the run where it started, or remove it and start again",
             )
 
@@ -154,7 +154,7 @@ def refuse(context: RunContext, what: str, way_out: str) -> None:
     """
     if not Where.asked().mixed:
         raise ResourceError(f"{what}; {way_out}, or give --mixed.")
-    context.note(f"{what}. --mixed allows it: this result is equal to about 4 digits, not to the byte.")
+    context.note(f"{what}. --mixed accepts this: results agree to about 4 digits, not byte for byte.")
 
 
 def chunked(

@@ -12,7 +12,7 @@ from core.runs.run import Run
 
 PROGRESS_SECONDS = 0.5  # minimum number of seconds between two progress events
 CHECK_SECONDS = 0.2  # minimum number of seconds between two checks for a cancellation
-_STAGE = 0.8  # of what is left of a part, so that a stage that follows can still move the bar
+_STAGE = 0.8  # share of the rest of a part that a stage fills, so that the next stage can still move the bar
 
 Listener = Callable[[Event], None]
 
@@ -68,11 +68,11 @@ class RunContext(Reporter):
         after: float | None = None,
         shares: tuple[float, float] | None = None,
     ) -> None:
-        """Report that part `number` of `of` begins. The parts of child runs are not relayed to their parent.
+        """Report that part `number` begins. The parts of child runs are not relayed to their parent.
 
-        left: estimated seconds of this part and all later parts. after: estimated seconds of the later parts alone.
-        None: unknown. shares: shares of the run that are done before and after this part, 0 to 1; None: all parts take
-        as long.
+        of: number of parts. left: estimated seconds of this part and all later parts; None if unknown. after: estimated
+        seconds of the later parts alone; None if unknown. shares: shares of the run that are done before and after this
+        part, 0 to 1; None if all parts take equally long.
         """
         self._whole.part(*(shares or ((number - 1) / of, number / of)))
         whole = self._whole.done
@@ -175,10 +175,10 @@ class RunContext(Reporter):
 
 
 class Whole:
-    """Share of a run that is done, 0 to 1, which never falls. It is exact only if all parts are as long as announced.
+    """Share of a run that is done, 0 to 1. It never falls. It is exact only if all parts are as long as announced.
 
-    done: the share. A part fills the shares that it announces, and a child run what is left of its parent's part. The
-    number of stages is unknown, so each fills a share of what is left of its part.
+    done: the share. A part fills the range of shares that it announces. A child run fills the rest of its parent's
+    part. A stage fills `_STAGE` of the rest of its part, because the number of stages is unknown.
     """
 
     def __init__(self) -> None:
@@ -203,9 +203,8 @@ class Whole:
 class Parts:
     """Report the parts of a run one by one. The seconds left are estimated from the parts that have ended.
 
-    sizes: amount of work of each part, in any unit. judged: number of parts that must have ended in this attempt before
-    the remaining time is estimated from them. expected: seconds of all parts by an estimate, which is used until then;
-    None if unknown.
+    sizes: amount of work of each part, in any unit. judged: number of parts that must end in this attempt before they
+    give the estimate. expected: estimated seconds of all parts, used until then; None if unknown.
     """
 
     def __init__(

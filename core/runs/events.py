@@ -50,9 +50,9 @@ State = Literal["queued", "running", "interrupted"] | Ending
 
 EVENTS = "events.jsonl"
 ENDINGS: Mapping[str, Ending] = {ending: ending for ending in get_args(Ending)}
-# Estimate a stage's end only after so many seconds and progress reports, because the first batch is slow.
+# Estimate a stage's end only after 10 seconds and 3 progress reports, because the first batch is slow.
 JUDGED_AFTER, JUDGED_REPORTS = 10.0, 3
-MOST = 1000  # maximum number of notes, and of metrics, in a state; adding one copies all the others
+MOST = 1000  # maximum number of notes, and of metrics, in a state, because each new one copies all of them
 OUT_OF_MEMORY = "memory ran out"
 INTERRUPTED = "The worker ended without an error message (killed, or out of memory). See worker.log, or resume the run."
 
@@ -111,7 +111,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Part `number` (from 1) of `of` of a run.
+    """Part `number`, counted from 1, of a run with `of` parts.
 
     left: estimated seconds of this part and all later parts, at time `since`. after: estimated seconds of the later
     parts alone. None: unknown.
@@ -137,7 +137,7 @@ class RunState:
     permanent: True if the run failed because of its options, so that resuming cannot help.
     passing: notes that are dropped when the run is resumed. metrics: latest value of each metric.
     waiting_for: id of the run that it waits for. child: id of the latest child run that it needed.
-    result: size in bytes and CRC-32 of its result; None if not stored.
+    result: size in bytes and CRC-32 of result.json; None if unknown.
     device: description of the device in words. machine: name of the GPU or processor.
     cancelling: True if the run was asked to stop and is still running.
     worker: (pid, create time) of the latest attempt.
@@ -291,7 +291,7 @@ def _over(state: RunState, end: Ending | Literal["interrupted"], time: float | N
 
 
 def settle(state: RunState, *, locked: bool, cancel_requested: bool, launching: bool) -> RunState:
-    """Correct a state that was computed from the log, using facts about live processes; for the facts, see `fold`."""
+    """Correct a state that was computed from the log, using facts about live processes. Parameters as in `fold`."""
     ended = state.state in ENDINGS
     # The new attempt has not written an event yet, so the log still ends with the previous attempt.
     if launching and (ended or not locked):

@@ -23,7 +23,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def start(run: Run, *, module: str = "core.work") -> None:
-    """Start or resume a run in a new process: `python -m <module> work <run> --home <home>`. It outlives this process.
+    """Start or resume a run in a new process, which outlives this one: `python -m <module> work <run> --home <home>`.
 
     Errors: RunBusy if the run is active, RunError if it has succeeded or no process can be started.
     """

@@ -43,7 +43,7 @@ class Worker:
     """A process, identified by pid and create time.
 
     created: time at which the process was created, in seconds since 1970. run: id of the run that it works on.
-    account, host: names of its account and machine. Methods cannot check a process on another machine.
+    account, host: names of its account and machine. A process on another machine can be neither checked nor signalled.
     """
 
     pid: int
@@ -191,7 +191,7 @@ class Lock:
         except FileNotFoundError:
             return False
         try:
-            # Use a shared lock, so that two checks at the same time do not take each other for a holder.
+            # Use a shared lock, so that two simultaneous checks do not mistake each other for a holder.
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True

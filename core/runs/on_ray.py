@@ -1,6 +1,6 @@
 """Compute chunks and whole runs with Ray, on the cores and GPUs of this machine or of a cluster.
 
-Workers keep no results; these are only in chunk files and run folders. If a worker is lost or hangs, another worker
+Workers store no results; only chunk files and run folders hold results. If a worker is lost or hangs, another worker
 computes its chunks.
 """
 
@@ -45,10 +45,10 @@ class _Nodes:
 
         on: value of the option `--on`.
         """
-        self.admitted = dict[str, Mapping[str, Any]]()  # Ray's id of a node: Ray's description of it
+        self.admitted = dict[str, Mapping[str, Any]]()  # {Ray's id of a node: Ray's description of the node}
         self.have_cards = False
         self._ray, self._on, self._context, self._for_runs = ray, on, context, for_runs
-        self._known = dict[str, str]()  # Ray's id of a node: its name
+        self._known = dict[str, str]()  # {Ray's id of a node: its name}
         self._asked = dict[Any, Mapping[str, Any]]()
         self._refused = dict[str, ResourceError]()
         self._looked = float("-inf")
@@ -92,7 +92,7 @@ class _Nodes:
     def refuse(self, node: str, error: ResourceError) -> None:
         """Leave a node idle because it cannot run Winnow, or because its results would not be byte-identical.
 
-        Errors: `error`, if more nodes are refused than admitted or still asked.
+        Errors: `error`, if more nodes are refused than are admitted or have not answered yet.
         """
         self.admitted.pop(node, None)
         self._refused[node] = error
@@ -245,7 +245,7 @@ class _Crew:
                 if not self._asked:
                     time.sleep(_LOOK)
                 for reference in self._ray.wait(list(self._asked), timeout=_LOOK)[0] if self._asked else []:
-                    if reference in self._asked:  # False if this loop has removed its worker
+                    if reference in self._asked:  # False if this loop has removed the request's worker
                         self._take(reference)
                 self._context.check()
             return self._about
@@ -254,7 +254,7 @@ class _Crew:
                 self._ray.kill(worker.actor)
 
     def _hire(self) -> None:
-        """Start workers while nodes have free cores or cards and chunks are left."""
+        """Start workers while nodes have free cores or GPUs and chunks are left."""
         card = self._work.card and self._nodes.have_cards
         size = n_cards if card else n_cores
         there = Counter(worker.node for worker in self._workers)
@@ -269,7 +269,7 @@ class _Crew:
             self._ask(worker, "open", self._shipped)
         if time.monotonic() - self._since > _PATIENCE and self._about is None:
             self._since = time.monotonic()
-            self._context.note(f"{self._on}: no worker has started; waiting for a free core or card.", passing=True)
+            self._context.note(f"{self._on}: no worker has started; waiting for a free core or GPU.", passing=True)
 
     def _deal(self) -> None:
         for worker in [worker for worker in self._workers if worker.begun]:
@@ -281,7 +281,7 @@ class _Crew:
     def _waited_for(self) -> int | None:
         """Return the oldest unfinished chunk that only one worker computes, or None.
 
-        An idle worker then computes it too, because the first worker may hang.
+        An idle worker then computes this chunk too, because the first worker may hang.
         """
         held = Counter(i for worker in self._workers for i in worker.held)
         return next(
@@ -358,13 +358,13 @@ class _Crew:
         if self._stillborn >= LOSSES:
             raise ResourceError(
                 f"on: {LOSSES} workers died before they could start, the last on {node} ({type(error).__name__}, see "
-                "worker.log); check that the model fits its memory and is at the same path there."
+                "worker.log); check that the model fits into the node's memory and is at the same path there."
             )
         self._losses.update(worker.held[:1])
         if max(self._losses.values(), default=0) >= LOSSES:
             raise ResourceError(
                 f"on: {LOSSES} workers died on the same sentences, the last on {node}. Their memory is too small for "
-                "the model or a batch; start fewer workers per machine, or give local."
+                "the model or a batch; start fewer workers per machine, or use --on local."
             )
         self._context.note(f"A worker on {node} is lost; chunks to compute again: {again}.", passing=True)
 
@@ -387,7 +387,7 @@ class RunsOnRay:
     def __init__(self, context: RunContext, on: str) -> None:
         self._context, self._on, self._stack = context, on, ExitStack()
         self._ray: Any = None
-        self._at = dict[Any, tuple[Run, str]]()  # Ray's reference: the run, and the node that works on it
+        self._at = dict[Any, tuple[Run, str]]()  # {Ray's reference: (run, node that works on the run)}
         self._losses = Counter[str]()
 
     def __enter__(self) -> "RunsOnRay":
@@ -486,7 +486,7 @@ class RunsOnRay:
             if self._losses[run.id] >= LOSSES:
                 raise ResourceError(
                     f"on: {LOSSES} processes of run {run.id} ended without a result, the last on {name}; see its "
-                    "worker.log, and give smaller batches or local."
+                    "worker.log, and use smaller batches or --on local."
                 )
             self._context.note(f"The process of {run.id} on {name} is lost; the run starts again.", passing=True)
         return []

@@ -1,6 +1,6 @@
 """Start Ray on this machine or join a cluster, and ask its nodes for their versions and devices.
 
-Ray prints no messages, has no dashboard, and requires a token. It is imported only when a connection is made.
+Ray is started without messages and dashboard, and requires a token. It is imported only when a connection is made.
 """
 
 import os
@@ -34,7 +34,7 @@ PROCESSORS: int | None = None  # number of cores of this machine that workers ma
 _LONGEST = 9
 _INNER = "r"
 _STORE = 512 * 2**20  # bytes of shared memory for chunks in transit
-_LOOPBACK = "127.0.0.2" if sys.platform == "linux" else None  # Ray replaces 127.0.0.1 by a public address
+_LOOPBACK = "127.0.0.2" if sys.platform == "linux" else None  # because Ray replaces 127.0.0.1 by a public address
 _QUIET = {"log_to_driver": False, "configure_logging": False}
 _TOKEN = secrets.token_hex(32)  # one token per process, because Ray keeps the first token that it gets
 _HOME = "WINNOW_HOME"
@@ -93,7 +93,7 @@ def _connect(ray: Any, address: str, folder: Path | None, n_cards: int | None) -
     except Exception as error:  # Ray raises many types of errors
         why = f"{type(error).__name__}: {brief(str(error).strip().partition(chr(10))[0])}"
         if not address:
-            raise ResourceError(f"on: Ray cannot start on this machine ({why}); give local.") from error
+            raise ResourceError(f"on: Ray cannot start on this machine ({why}); use --on local.") from error
         raise ResourceError(
             f"on: ray:{address} cannot be joined ({why}); check that the cluster runs the same Ray and Python, and "
             f"that this machine has joined it (ray start --address={address})."
@@ -146,7 +146,7 @@ def environment() -> dict[str, str]:
 
 
 def take_over(variables: Mapping[str, str]) -> None:
-    """Set the result of `environment` in a worker. WINNOW_HOME is set only if this folder exists on the worker's node.
+    """Set environment variables in a worker, but WINNOW_HOME only if this folder exists on the worker's node.
 
     variables: result of `environment` in the run's process.
     """
@@ -196,12 +196,12 @@ def on_node(ray: Any, function: Any, node: str, **resources: float) -> Any:
 
 
 def n_cards(node: Mapping[str, Any]) -> int:
-    """Return the number of cards of a node, as Ray describes it."""
+    """Return the number of GPUs of a node. node: Ray's description of the node."""
     return int(node.get("Resources", {}).get("GPU", 0))
 
 
 def n_cores(node: Mapping[str, Any]) -> int:
-    """Return the number of processor cores of a node, as Ray describes it."""
+    """Return the number of processor cores of a node. node: Ray's description of the node."""
     return int(node.get("Resources", {}).get("CPU", 0))
 
 
@@ -215,8 +215,8 @@ def ask(ray: Any, node: Mapping[str, Any], lock: Path) -> Any:
 class Machine:
     """A node, as `doctor` shows it.
 
-    cores, cards: number of cores and GPUs. sees_home: True if it can read the home, and so run steps of an experiment.
-    answers: False if the node did not answer; the fields from `computer` on are then unknown.
+    cores, cards: number of cores and GPUs. sees_home: True if the node can read the home; only then does it run steps
+    of an experiment. answers: False if the node did not answer; the fields from `computer` on are then unknown.
     """
 
     name: str

@@ -20,7 +20,7 @@ from core.runs.events import EVENTS, Event, RunState, follow, read_events, settl
 from core.runs.lock import Lock, Worker, aside
 
 RESULT = "result.json"
-BROUGHT = "brought"  # an empty file that marks an imported run whose options no user here has accepted yet
+BROUGHT = "brought"  # an empty file in an imported run; it stays until a user of this machine accepts the options
 LAUNCH_PATIENCE = 10.0  # A worker is expected to start within this many seconds after the manifest was written.
 
 
@@ -71,9 +71,9 @@ class Manifest:
 
 
 def here(value: Any, home: Path) -> Any:
-    """Return JSON with each absolute path to a run of another home replaced by the run's path in this home.
+    """Replace each absolute path to a run of another home by the run's path in this home. value: a JSON value.
 
-    value: a JSON value. Such paths occur if a project was moved, or imported from another machine.
+    Such paths occur if a project was moved, or imported from another machine.
     """
     if isinstance(value, dict):
         return {name: here(part, home) for name, part in value.items()}
@@ -86,7 +86,7 @@ def here(value: Any, home: Path) -> Any:
 
 
 def relative_to_home(value: Any, home: Path) -> Any:
-    """Return JSON with paths to this home's runs made relative, so that they do not depend on the home's location."""
+    """Replace paths to this home's runs by relative paths, which do not depend on the place of the home."""
     if isinstance(value, dict):
         return {name: relative_to_home(part, home) for name, part in value.items()}
     if isinstance(value, list):
@@ -170,7 +170,7 @@ class Run:
         """Ask the run to stop and return at once; False if no process works on it. See `launch.cancel`."""
         if not self.state().active:
             return False
-        with suppress(FileExistsError):  # asking twice must not restart the grace period
+        with suppress(FileExistsError):  # a second cancellation must not restart the grace period
             self.cancel_file.touch(exist_ok=False)
         return True
 

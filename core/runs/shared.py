@@ -91,7 +91,7 @@ def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -
             raise RunError(f"device {name!r}: is not a name like cpu or gpu0.")
     paths = [shared_home(home) / "locks" / f"{name}.lock" for name in names]
     if _devices_held.intersection(paths):
-        raise RunError(f"{context.run.id}: has {names[0]} already; a second device_lock would wait for ever.")
+        raise RunError(f"{context.run.id}: holds {names[0]} already; a second device_lock would wait for ever.")
     turn = _Turn(run=str(context.root.path), began=context.root.state().started or time.time())
     with _waited_for([Lock(path) for path in paths], context, context.run.id, turn=turn) as path:
         _devices_held.add(path)
@@ -105,7 +105,7 @@ def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Turn:
-    """Place of a run in the queue for a device. It is stored beside the lock between two child runs of the run.
+    """Place of a run in the queue for a device. It is stored beside the lock while the run is between two child runs.
 
     run: folder of the run that the user started. began: start of that run, in seconds since 1970.
     """
@@ -145,7 +145,7 @@ def _waited_for(
 ) -> Iterator[Path]:
     """Wait until one of `locks` is free, hold it for the run with id `run`, and yield the lock's file.
 
-    name: id of the run that `context` reports as awaited; None reports the run of the process that holds the lock.
+    name: id of the run for which this run waits, to report; None: id of the run that holds the lock.
     turn: the run's place in the queue for a device.
     """
     announced = None

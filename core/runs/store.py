@@ -27,7 +27,7 @@ _RUN_ID = re.compile(r"\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4}")
 MANIFEST = "manifest.json"
 RUN_FOLDERS = ("chunks", "checkpoints", "artifacts")  # folders of a run
 _KIND = re.compile(r"[a-z][a-z0-9-]*")
-Runs = list[Run]  # inside `RunStore`, `list` is a method
+Runs = list[Run]  # an alias, because `list` is a method inside `RunStore`
 
 
 def is_run_id(text: str) -> bool:

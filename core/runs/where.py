@@ -54,7 +54,7 @@ class Where:
 
 
 def checked(on: str = "") -> str:
-    """Return a valid value of `--on`: local, ray (this machine's cores and cards) or ray:HOST:PORT (a cluster).
+    """Return a valid value of `--on`: local, ray (this machine's cores and GPUs) or ray:HOST:PORT (a cluster).
 
     on: "" for the value of this process. Errors: ConfigError for another value, and if Ray is not installed.
     """

@@ -35,7 +35,7 @@ def execute(run: Run, function: Compute, *, listener: Listener | None = None) ->
 def work(run: Run, function: Compute) -> int:
     """Work on a run as a worker process, and return the exit status: 0, 1 (bug), 2 (error) or 130 (cancelled).
 
-    Unlike `execute`, keep an existing cancel file. A user created it after `launch.start` had started this worker.
+    Unlike `execute`, keep an existing cancel file, because a user created it after the start of this worker.
     """
     try:
         with _held(run):
@@ -93,7 +93,7 @@ def attempt(
 
 
 class _Bug(Exception):
-    """Replacement, in the event log, of an exception that a bug raised. Its message quotes no data."""
+    """Replaces, in the event log, an exception that a bug raised, because its message may quote data."""
 
 
 def _explain(context: RunContext, error: BaseException) -> tuple[Ending | None, Exception]:

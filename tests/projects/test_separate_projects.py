@@ -101,7 +101,7 @@ def test_device_locks_and_encoders_are_shared_by_all_projects(two: tuple[Path, P
     def train(context: RunContext) -> dict[str, object]:
         with device_lock(two[0], "cpu", context):
             assert Lock(given_home() / "locks" / "cpu.lock").held()
-            with pytest.raises(RunError, match="has cpu already"), device_lock(two[1], "cpu", context):
+            with pytest.raises(RunError, match="holds cpu already"), device_lock(two[1], "cpu", context):
                 pass
         return {}
 

@@ -299,7 +299,7 @@ def test_another_kind_of_processor_finishes_a_run_only_with_mixed(home: Path, mo
     assert (run.chunks / "chunk.probe").read_bytes() == probe
     monkeypatch.setenv("WINNOW_MIXED", "1")
     assert len(made(run, "local", Squares(run.path, off=1), 40, 4)) == 10
-    assert any("--mixed allows it" in note for note in run.state().notes)
+    assert any("--mixed accepts this" in note for note in run.state().notes)
     assert [path.name for path in run.chunks.iterdir() if path.suffix != ".npy"] == []
 
 
