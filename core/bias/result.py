@@ -205,8 +205,8 @@ class Edit:
 class Slot:
     """One mention of a robustness set.
 
-    source: origin of its new name, "" if it kept the old one. ambiguous: reason why its type is not certain
-    (`Known.ambiguity`), "" if it is certain.
+    source: origin of the new name; "" if the name did not change. ambiguous: reason why the type is not certain
+    (`Known.ambiguity`); "" if it is certain.
     """
 
     row: int

@@ -89,7 +89,7 @@ class RobustnessConfig(Config):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Robust:
-    """The renamed test sentences, in their order."""
+    """The renamed test sentences, in their original order."""
 
     sentences: list[Sentence]
     edits: list[Edit]
@@ -343,16 +343,15 @@ class FrontierRow:
 def frontier(runs: Sequence[Run], library: Library, train: str = "") -> list[FrontierRow]:
     """Return one row per run and test set, the plain test set first.
 
-    runs: finished `finetune` runs with the same tests in the same order. train: labelled corpus whose names are known.
-    All runs use it, so that they are compared on the same slots. "": use `known_train` of the runs.
+    runs: finished `finetune` runs with the same tests in the same order. train: labelled corpus whose names are known,
+    for all runs, so that they are compared on the same slots; "" for the corpus that `known_train` returns.
     Errors: ConfigError if the tests differ or a run is of another kind. CorpusError if there are no tests, or a corpus
     or file is missing.
     """
     for run in runs:
         if run.manifest.kind != "finetune" or run.state().state != "succeeded":
             raise ConfigError(
-                f"frontier: {run.id} is a {run.manifest.kind} run ({run.state().state}); give finetune runs that have"
-                " succeeded."
+                f"frontier: {run.id} is a {run.manifest.kind} run ({run.state().state}); give finished finetune runs."
             )
     tests = [tuple(run.manifest.config["test"]) for run in runs]
     if not tests or not tests[0]:
@@ -370,8 +369,8 @@ def known_train(runs: Sequence[Run], library: Library) -> Corpus:
     """Return the corpus whose names count as known, independent of the order of `runs`.
 
     Candidates are the training sets that the robustness sets were made for. If there are none, candidates are the
-    training sets of the runs; the original replaces a sample or a rebuilt set. The one with most mentions is returned.
-    Errors: CorpusError if all were removed.
+    training sets of the runs; the original replaces a sample or a rebuilt set. Return the candidate with most mentions.
+    Errors: CorpusError if all candidates were removed.
     """
     here = {corpus.fingerprint: corpus for corpus in library.list()}
     tests = [here[test] for run in runs for test in run.manifest.config["test"] if test in here]
@@ -399,7 +398,7 @@ def _mentions(corpus: Corpus) -> tuple[int, str]:
 def averages(rows: Iterable[FrontierRow]) -> dict[str, float]:
     """Return {run: mean over its test sets of mean F1}, as in Ma et al. 2023.
 
-    Show it together with the rows, never alone.
+    Show these means together with the rows, never alone.
     """
     f1_by_run: dict[str, list[float]] = {}
     for row in rows:

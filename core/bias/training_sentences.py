@@ -85,7 +85,10 @@ class Training:
     def of(
         cls, sentences: Sequence[Sentence], measures: Measures | None = None, held_out: Iterable[str] = ()
     ) -> "Training":
-        """Collect the mentions of `sentences`. A mention that `measures` lacks is unmeasured. held_out: texts."""
+        """Collect the mentions of `sentences`. A mention that `measures` lacks is unmeasured.
+
+        held_out: texts of the held-out sentences.
+        """
         mentions = [
             (row, place, entity, (measures or {}).get((row, entity.start, entity.end), UNMEASURED))
             for row, sentence in enumerate(sentences)

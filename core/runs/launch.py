@@ -29,7 +29,7 @@ def start(run: Run, *, module: str = "core.work") -> None:
     """
     state = run.state().state
     if state == "succeeded":
-        raise RunError(f"run {run.id}: has succeeded already; read its result or start a new run.")
+        raise RunError(f"run {run.id}: has finished already; read its result or start a new run.")
     # The lock keeps other processes from starting the run. A worker that has finished releases it when it exits.
     if state == "running" or not run.lock.acquire():
         raise RunBusy(f"run {run.id}: is running already{aside(run.held_by())}; wait for it or cancel it.")

@@ -262,10 +262,10 @@ def test_frontier_scores_robustness_sets_beside_the_test_set(made: Given, home: 
     with pytest.raises(ConfigError, match="tested on different corpora"):
         view.frontier([tagged.id, other.id])
     for run in (made["run"], runs[0]):
-        with pytest.raises(ConfigError, match=rf"{run.id} is a {run.manifest.kind} run .*give finetune runs"):
+        with pytest.raises(ConfigError, match=rf"{run.id} is a {run.manifest.kind} run .*give finished finetune runs"):
             view.frontier([run.id])
     unfinished = RunStore(home).create("finetune", {"test": []}, {}, versions={}, key="unfinished")
-    with pytest.raises(ConfigError, match="give finetune runs that have succeeded"):
+    with pytest.raises(ConfigError, match="give finished finetune runs"):
         view.frontier([unfinished.id])
 
 
