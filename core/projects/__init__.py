@@ -1,1 +1,1 @@
-"""Projects and their runs: list, pack, unpack, label, remove; this machine and its privacy."""
+"""List, pack, unpack, label and remove projects and their runs; describe this machine and check its privacy."""

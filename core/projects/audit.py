@@ -13,7 +13,7 @@ N = TypeVar("N", bound=str | Sequence[str])
 
 
 def note_look(corpora: Collection[str]) -> None:
-    """Write one line per corpus in the audit log: its sentences were shown. corpora: fingerprints."""
+    """Write in the audit log, one line per corpus, that its sentences were shown. corpora: fingerprints."""
     for mark in corpora:
         audit_log.note("look", corpora=[mark])
 
@@ -21,8 +21,8 @@ def note_look(corpora: Collection[str]) -> None:
 def exporting(function: Callable[Concatenate[N, P], T]) -> Callable[Concatenate[N, P], T]:
     """Decorate a function that exports data of runs: each call is written in the audit log.
 
-    The function's first argument is one id or a sequence of ids, of runs, selections or overlaid maps. Each id begins
-    with the id of a run.
+    The function's first argument is an id or a sequence of ids. They may be ids of runs, selections or overlaid maps;
+    each begins with the id of a run.
     """
 
     @wraps(function)

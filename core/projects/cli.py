@@ -103,7 +103,7 @@ def project_export(project: str, output: str, with_weights: bool, as_json: bool)
 @click.option("--name", default="", help="New name for the project, if another project has its name.")
 @json_option
 def project_import(file: str, name: str, as_json: bool) -> None:
-    """Import a project from a file that `project export` wrote. If this fails, nothing is imported."""
+    """Import a project from a file that `project export` wrote. If the import fails, no project is made."""
     path = Path(file)
     try:
         with path.open("rb") as opened:
@@ -119,7 +119,7 @@ def project_import(file: str, name: str, as_json: bool) -> None:
 def project_remove(project: str, as_json: bool) -> None:
     """Delete a project: its corpora, selections, runs and models."""
     doomed = projects.find(project)
-    echo(f"note: deletes everything in {doomed.name}, but no original files, downloads or exported copies", err=True)
+    echo(f"note: deletes all data in {doomed.name}; original files, downloads and exported copies stay", err=True)
     if sys.stdin.isatty() and not as_json:
         click.confirm("Remove all of it?", abort=True, err=True)
     report({"removed": projects.remove(doomed.name).name}, as_json, "")
@@ -129,7 +129,7 @@ def project_remove(project: str, as_json: bool) -> None:
 @click.option(
     "--since",
     type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
-    help="List only entries from this date or time on (UTC): 2026-11-22 or 2026-11-22T09:30:00.",
+    help="List only entries since this date or time (UTC): 2026-11-22 or 2026-11-22T09:30:00.",
 )
 @json_option
 def audit_list(since: datetime | None, as_json: bool) -> None:
@@ -189,7 +189,7 @@ def doctor(only_privacy: bool, on: str | None, as_json: bool) -> None:
 @click.option("--port", default=8501, show_default=True, help="The app's port.")
 @json_option
 def key(port: int, as_json: bool) -> None:
-    """Print the app's address with its key, for servers that cannot see which account connects (WINNOW_DOOR)."""
+    """Print the app's address with its key. A server asks for it if it cannot see which account connects."""
     address = f"http://localhost:{port}/?key={door.key()}"
     report({"key": door.key(), "address": address}, as_json, address)
 
@@ -284,7 +284,7 @@ def runs_diff(run_ids: Sequence[str], as_json: bool) -> None:
 @click.option("--output", required=True, type=FILE, help="A .csv file.")
 @json_option
 def runs_curves(run_ids: Sequence[str], output: str, as_json: bool) -> None:
-    """Write the training curves in RUNS to a table with the columns run, metric, type, seed, step, value."""
+    """Write the training curves of RUNS to a table with the columns run, metric, type, seed, step, value."""
     Path(output).write_text(run_comparison.curves_csv(run_ids), encoding="utf-8")
     report({"runs": list(run_ids), "output": output}, as_json, output)
 

@@ -29,7 +29,7 @@ TITLES: Mapping[Name, str] = {
 }
 LABELS = ("train", "dev", "test")
 UNFINISHED = {"cancelled": "was stopped", "failed": "failed", "interrupted": "was interrupted"}
-MEASURED = 100_000  # maximum sentences of D_C for a health check; more would take too long for a page
+MEASURED = 100_000  # maximum number of sentences of D_C for a health check; with more, a page would take too long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class HomeStep:
     known: one or two sentences about its current state. ready: True if the step has a result. open: True if the user
     can start the step now. run: id of the run or selection that `known` describes, "" for none. again: True if more
     replicates of the experiment could give a clear answer. saved: id of a saved selection from corpora that have no
-    role now, "" for none. word: word of the experiment's verdict, which is also at the start of `known`; else None.
+    role now, "" for none. word: verdict of the experiment in one word, with which `known` begins; None without verdict.
     """
 
     name: Name
@@ -62,7 +62,7 @@ FEW = 1000  # labelled training sentences; if there are fewer, labelling more is
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FurtherMeasurement:
-    """A further measurement that Home offers. reason: why this project needs it now, "" without a special reason."""
+    """A further measurement that Home offers. reason: why this project needs it now; "" if there is no reason."""
 
     name: Literal["label", "similarity", "bias", "assisting"]
     reason: str
@@ -95,7 +95,7 @@ def _texts() -> HomeStep:
 def _leaks(choice_id: str) -> int:
     """Return the number of test leaks that a selection leaves out.
 
-    They are counted again, because older versions found fewer. If the text was removed, return the stored number.
+    The leaks are counted again, because older versions found fewer. If the text was removed, return the stored number.
     """
     with suppress(WinnowError):
         return selections.chosen(choice_id).dropped.get("leak", 0)
@@ -149,7 +149,7 @@ def _saved() -> tuple[str, str]:
 
 
 def health(choice_id: str) -> str:
-    """Return the first warning about a selection's health as a sentence, or a sentence that there is none.
+    """Return the first warning about a selection's health as a sentence, or a sentence that there are no warnings.
 
     Return "" if the domain corpus has more than `MEASURED` sentences, or if its text was removed. The first call takes
     about a second; the result is then cached.
@@ -192,9 +192,11 @@ def _worth() -> HomeStep:
     if not {"task", "domain"} <= given.keys():
         return HomeStep(name="worth", known="Needs a task corpus and a domain corpus too.", ready=False, open=False)
     if empty := without_entities():
-        known = f"Without entities: {in_words([f'the {ROLES[role].word}' for role in empty])}."
+        known = f"There are no entities in {in_words([f'the {ROLES[role].word}' for role in empty])}."
         return HomeStep(name="worth", known=known, ready=False, open=False)
-    known = "Not tested yet. Before it starts, you see what is compared, how long it takes and what it can detect."
+    known = (
+        "Not tested yet. Before an experiment starts, you see what it compares, its duration and what it can detect."
+    )
     if asked and (how := UNFINISHED.get(asked[0].state().state)):
         known = f"Not answered yet: the last experiment {how}. Resume it on the page Runs, or start a new one."
     return HomeStep(name="worth", known=known, ready=False)

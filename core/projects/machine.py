@@ -81,7 +81,7 @@ def _load(card: Card, moment: int) -> Load | None:
 def _device_of_torch() -> str:
     """Describe the device that a run would use. If the run cannot use a GPU of this machine, give the reason."""
     command, environment = [sys.executable, "-m", "core.models.devices"], dict(os.environ)
-    if usable := cards.usable():  # show torch the same cards that a run would see
+    if usable := cards.usable():  # show torch the same GPUs that a run would see
         environment[cards.VISIBLE] = ",".join(card.uuid for card in usable)
     try:
         asked = subprocess.run(
@@ -129,7 +129,7 @@ class Cluster:
 
     @property
     def privacy(self) -> list[str]:
-        """Sentences on the data that would leave this machine, and on their protection."""
+        """Sentences on the data that would leave this machine, and on the protection of these data."""
         if self.on == "ray":
             return ["Nothing leaves this machine. While a run is active, Ray opens ports on it, which require a token."]
         open_to = [machine.name for machine in self.machines if machine.answers and not machine.guarded]
@@ -148,7 +148,7 @@ class Cluster:
 
     @property
     def home(self) -> str:
-        """Sentence that names the machines that cannot read the home, and so run no steps of an experiment."""
+        """Sentence that names the machines that cannot read the home. They run no steps of an experiment."""
         if self.on == "ray" or len(self.machines) < 2:
             return "on this machine."
         blind = [machine.name for machine in self.machines if not machine.sees_home]

@@ -63,8 +63,8 @@ def is_of_the_process(name: str) -> bool:
 class Packed:
     """Summary of a packed project.
 
-    size: bytes of the file. files: number of files in it. left_models, left_vectors: number of models, and of corpora
-    with sentence vectors, that were left out. left_bytes: size of these models and vectors. left_runs: ids of active
+    size: bytes of the file. files: number of files in it. left_models, left_vectors: number of models left out, and of
+    corpora whose sentence vectors were left out. left_bytes: size of these models and vectors. left_runs: ids of active
     runs, which were left out too.
     """
 
@@ -85,7 +85,7 @@ def pack(project: Project, target: Path, *, weights: bool = False) -> Packed:
     """
     target = target.absolute()
     if any(target.is_relative_to(project.folder / name) for name in KEPT):
-        raise ProjectError(f"{target}: is in a folder that is exported itself; choose another folder.")
+        raise ProjectError(f"{target}: is in a folder of the exported project; choose another folder.")
     with _still(project.folder):
         active = _active(project.folder)
         files, left = _files(project.folder, active)
@@ -108,7 +108,7 @@ def pack(project: Project, target: Path, *, weights: bool = False) -> Packed:
 
 
 def weights_of(project: Project) -> tuple[int, int]:
-    """Return the number of models and of corpora with sentence vectors, and the size of all of them in bytes."""
+    """Return the number of models and corpora with sentence vectors, counted together, and their size in bytes."""
     _, left = _files(project.folder, ())
     return len(_runs(left)), sum(path.stat().st_size for _, path in left)
 

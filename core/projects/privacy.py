@@ -90,7 +90,7 @@ def _owner() -> Finding:
 
 
 def _files() -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield (path, status) of the home and of all files and folders in it. Links are left out."""
+    """Yield (path, status) of the home and of all files and folders in it. Links are skipped."""
     if not machine_home().is_dir():
         return
     for path in (machine_home(), *machine_home().rglob("*")):
@@ -105,7 +105,7 @@ def _offline() -> Finding:
         return "ok", "WINNOW_OFFLINE is set: no model is downloaded, and no text is sent to another host."
     return (
         "look",
-        "A model is downloaded, or text is sent to a language model on another host, only if a user names it; "
+        "Winnow downloads a model, or sends text to a language model on another host, only if a user names this model. "
         "WINNOW_OFFLINE=1 forbids both.",
     )
 

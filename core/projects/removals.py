@@ -56,7 +56,7 @@ class Usage:
 
     @property
     def in_words(self) -> str:
-        """Effect of removing the corpus on ended runs: "2 selections, 1 training: they stay ..."; "" without them."""
+        """Effect of removing the corpus on ended runs: "2 selections, 1 training: they stay ..."; "" if none."""
         if not self.ended:
             return ""
         it = "it stays" if len(self.ended) == 1 else "they stay"
@@ -73,8 +73,8 @@ def counts_in_words(runs: Iterable[Run]) -> list[str]:
 def usage(corpus: Corpus, library: Library, store: RunStore) -> Usage:
     """Find the runs and corpora that need `corpus`.
 
-    An active run may also need corpora that were made from its input, for example a selected corpus that it would
-    reuse. If `corpus` was made from another corpus, active runs that use that other corpus are therefore included.
+    Active runs that use a corpus from which `corpus` was made are included too, because they may reuse `corpus`. For
+    example, an experiment may reuse a selected corpus.
     """
     corpora = {sealed.fingerprint: sealed for sealed in library.list()}
     runs = {run.id: run for run in store.list()}
@@ -129,7 +129,7 @@ def runs_with_roles(
 
     roles: {role: fingerprint}; without roles, return all runs. Some inputs of a run are named after roles (`train`,
     `test.0`). Each such input must be the corpus with this role, or made from it. If a run has no such input, any of
-    its inputs must be one of the corpora, or made from one. A run without inputs is always returned.
+    its inputs must be one of these corpora, or made from one of them. A run without inputs is always returned.
     unread: function that returns the roles of inputs that a run does not use; these inputs are ignored.
     """
     corpora = {corpus.fingerprint: corpus for corpus in library.list()}
@@ -223,7 +223,7 @@ def _named(file: Path) -> set[str]:
 def _own_parts(going: Collection[str], runs: Mapping[str, Run], named: Mapping[str, set[str]]) -> list[str]:
     """Return the ids of child runs of `going`, direct and indirect, except those that a remaining run needs.
 
-    going: ids to remove. named: {id: the ids and fingerprints that it depends on}.
+    going: ids to remove. named: {id: ids and fingerprints on which this run or corpus depends}.
     """
     parts = _begun_for(going, runs, named)
     while parts:
@@ -250,7 +250,7 @@ def _begun_for(going: Collection[str], runs: Mapping[str, Run], named: Mapping[s
 
 
 def _made_corpora(run: Run, runs: Mapping[str, Run]) -> bool:
-    """Return True for a finished import or split that an `intake` run started. It stays, because its corpora stay."""
+    """Return True for a finished import or split that an `intake` run started. It is kept, because its corpora are."""
     begun_by = runs.get(run.manifest.parent or "")
     return begun_by is not None and begun_by.manifest.kind == "intake" and run.result_file.exists()
 

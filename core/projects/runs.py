@@ -78,7 +78,7 @@ def state(run_id: str) -> RunState:
 
 
 def held_by_another(run_id: str) -> str:
-    """Describe the worker of a run that belongs to another account or machine; "" for any other run."""
+    """Describe the run's worker if it belongs to another account or machine; "" otherwise."""
     worker = store().get(run_id).worker()
     return worker.in_words if worker and (worker.elsewhere or worker.account not in ("", account())) else ""
 
@@ -156,7 +156,7 @@ def execute(
 
 
 def refuse_red(kind: str, options: Mapping[str, object], *, run_anyway: bool = False) -> Sequence[Check]:
-    """Return the red items of the data check for a run with these options. The user overrides them by `run_anyway`.
+    """Return the red items of the data check for a run with these options. With `run_anyway`, the run may still start.
 
     Errors: ConfigError for a red item, unless `run_anyway` is True or the run has already finished.
     """
@@ -171,7 +171,7 @@ def _registered(kind: str, options: Mapping[str, object], *, run_anyway: bool) -
 
 
 def _note_start(run: Run) -> None:
-    """Write the start of a run in the audit log. An import does so itself, when it knows the corpus's fingerprint."""
+    """Write the start of a run in the audit log. An import writes its own line once it knows the fingerprint."""
     if run.manifest.kind != "add":
         note("start", runs=[run.id], corpora=dict.fromkeys(run.manifest.inputs.values()))
 

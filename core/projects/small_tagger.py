@@ -2,7 +2,7 @@
 
 runs/<run>/artifacts/small/    the folder of the run's model, with difference.safetensors in place of its weights
 
-LoRA of rank r adds the product of two small matrices to a matrix W of the encoder. The difference stores the two as
+LoRA of rank r adds the product of two small matrices to a matrix W of the encoder. The difference stores them as
 `W.left`, shape (out, r), and `W.right`, shape (r, in). Tensors that the encoder lacks, such as the head, are stored
 whole.
 """
@@ -58,7 +58,9 @@ def restore(project: Path) -> None:
             about = dict(file.metadata() or {})
         names = about.pop("names").split("\n")
         if about.pop("encoder") != BUNDLED_SHA256:
-            raise ModelError(f"{difference}: was made with another {BUNDLED}; install the one that Winnow names.")
+            raise ModelError(
+                f"{difference}: was made with another version of {BUNDLED}; use the Winnow that made this file."
+            )
         kept, encoder = load_file(difference), load_file(folder_of(BUNDLED) / WEIGHTS)
         small = difference.parent
         save_file({name: _restored(name, kept, encoder) for name in names}, small / WEIGHTS, about)

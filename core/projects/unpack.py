@@ -60,7 +60,7 @@ def name_in(file: IO[bytes], label: str) -> str:
 
 @contextmanager
 def _opened(file: IO[bytes], label: str) -> Iterator[zipfile.ZipFile]:
-    """Open a zip. Errors: ProjectError instead of any error that a damaged zip can raise."""
+    """Open a zip. Every error that a damaged zip can raise becomes a ProjectError."""
     try:
         with zipfile.ZipFile(file) as archive:
             yield archive
@@ -126,7 +126,7 @@ def _refuse_unsafe(info: zipfile.ZipInfo, entry: Entry | None, label: str) -> No
     plain = not stat.S_IFMT(mode) or stat.S_ISREG(mode)
     foreign = is_pickle(info.filename) or is_of_the_process(info.filename)
     if not inside or not plain or foreign or info.flag_bits & 1 or info.compress_type not in _PACKED:
-        raise _no_project(label, "has an unsafe file (a link, code, a path out of the project, or encrypted)")
+        raise _no_project(label, "has an unsafe file (a link, code, an encrypted file, or a path outside the project)")
     if entry is None or info.file_size != entry.size:
         raise _no_project(label, "has a file that differs from its list of files")
     if _is_read_whole(info.filename) and _is_too_large(info):

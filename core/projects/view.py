@@ -67,7 +67,7 @@ def current() -> Project:
 
 
 def settle() -> None:
-    """Delete folders that a killed import or removal left behind. App and command line call this when they start."""
+    """Delete folders left by a killed import or removal. The app and the command line call this when they start."""
     for draft in (given_home() / PROJECTS).glob(".*-*"):
         if uploads.is_stale(draft):
             shutil.rmtree(draft, ignore_errors=True)

@@ -134,7 +134,7 @@ def test_home_forecasts_nothing_from_labels_without_entities(seal: Seal) -> None
     ).items():
         corpora.set_role(role, mark)
     app = opened("home.py")
-    assert "Without entities: the training set, the dev set and the test set." in seen(app)
+    assert "There are no entities in the training set, the dev set and the test set." in seen(app)
     assert "you can detect gains" not in seen(app)
     assert "another labelled corpus may help" not in seen(app)
     assert "home.find" not in [button.key for button in app.button]

@@ -114,7 +114,7 @@ def test_exports_contain_weights_on_request_and_no_active_runs(project: Project,
     packed = projects.export(project, tmp_path / "all.zip", weights=True)
     assert packed.left_models == 0
     assert [data for name, data in entries(packed.file).items() if name.endswith(MODEL)] == [b"weights" * 99]
-    with pytest.raises(ProjectError, match="is in a folder that is exported itself"):
+    with pytest.raises(ProjectError, match="is in a folder of the exported project"):
         projects.export(project, project.folder / "runs" / "all.zip")
     (select,), others = runs.listed("select"), {run.id for run in runs.listed()}
     (select.path / "chunks" / "layout.npz").write_bytes(b"half way")

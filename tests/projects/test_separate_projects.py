@@ -206,7 +206,7 @@ def test_projects_are_managed_on_the_command_line(two: tuple[Path, Path], tmp_pa
     assert command("--project", "New", "project", "new", "New")[0] == 0
     code, out, err = command("project", "remove", "Other")
     assert (code, out) == (0, "")
-    assert "deletes everything in Other" in err
+    assert "deletes all data in Other" in err
     assert [project.name for project in facade.listed()] == [FIRST, "Leases", "New"]
 
 
