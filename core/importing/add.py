@@ -34,8 +34,8 @@ from core.text.sentence import Sentence
 from core.text.words import Marks, unspaced
 
 BEFORE = "sealed.json"  # file with the result; a resumed run reads it, because the upload may be deleted already
-_PLACES = 10  # files whose pages without text are listed
-LONGEST_NAME = 80  # characters; with a longer name, tables would not show their numbers
+_PLACES = 10  # maximum number of places in the list of pages without text
+LONGEST_NAME = 80  # characters; a longer name would push the numbers in a table out of view
 
 
 def proposed_name(path: Path, n_more: int = 0) -> str:
@@ -56,12 +56,13 @@ class AddConfig(Config):
 
     path: str = option(..., "A file, a folder of files, or a zip archive of them.")
     others: tuple[str, ...] = option((), "Further files, folders or archives of the same corpus.")
-    names: tuple[str, ...] = option((), "Names to report for these files instead of their own.", hidden=True)
+    names: tuple[str, ...] = option((), "Names to show for these files instead of the file names.", hidden=True)
     name: str = option(
         "", f"The corpus's name, up to {LONGEST_NAME} characters; the file's name if left out.", max_length=LONGEST_NAME
     )
     format: Format = option(
-        "auto", "The file's format; auto recognises it by its name and its beginning, except a list of names (names)."
+        "auto",
+        "The file's format. auto recognises it by file name and first lines, except names (a list of names).",
     )
     text_column: str = option(
         "", "The column that holds the text (jsonl, csv, tsv, parquet, xlsx); guessed if left out."

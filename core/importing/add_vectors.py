@@ -147,7 +147,7 @@ class AddVectorsConfig(Config):
     name: str = option("", "Name for --imported-vectors; the file's name if left out.", max_length=LONGEST_NAME)
     most_words: int = option(
         200_000,
-        "Number of words to read (most files begin with the most frequent ones); 0 reads all. A tagger stores all.",
+        "Number of words to read (most files begin with frequent words); 0 reads all. A tagger stores all of them.",
         unit="words",
         ge=0,
     )

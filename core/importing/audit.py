@@ -62,7 +62,7 @@ def learnable_rows(reference: str, held_out: Sequence[str], job: Job) -> BoolArr
 
 
 def learnable(reference: str, held_out: Sequence[str], job: Job) -> Corpus:
-    """Return the corpus if it has no leaks; otherwise seal its other rows as a new corpus and return it.
+    """Return the corpus if it has no leaks; otherwise seal the rows without leaks as a new corpus and return it.
 
     Errors: CorpusError if every row is a leak.
     """
@@ -72,8 +72,8 @@ def learnable(reference: str, held_out: Sequence[str], job: Job) -> Corpus:
         return corpus
     if not keep.any():
         raise CorpusError(
-            f"{corpus.name}: every sentence is in held-out data, so none is left to train on; give a corpus with other "
-            "sentences (or train on the task corpus, if transductive training is allowed)."
+            f"{corpus.name}: every sentence is in held-out data, so none is left to train on. Give a corpus with other "
+            "sentences, or train on the task corpus if transductive training is allowed."
         )
     n = int((~keep).sum())
     job.context.note(
@@ -85,7 +85,7 @@ def learnable(reference: str, held_out: Sequence[str], job: Job) -> Corpus:
 
 def _outcome(result: AuditResult, _: About) -> str:
     flagged = [f"{n:,} {name.replace('_', ' ')}" for name, n in result.flags.items() if n]
-    return f"Of {count(result.sentences, 'sentence')}: {', '.join(flagged) or 'nothing to flag'}"
+    return f"{count(result.sentences, 'sentence')} checked: {', '.join(flagged) or 'nothing to flag'}"
 
 
 KIND = Kind(

@@ -39,7 +39,7 @@ def where_option(*, required: bool = False) -> Callable[[Command], Command]:
         required=required,
         callback=several_pairs,
         metavar="COLUMN=VALUE,...",
-        help="Column (doc, file, group or a further one) and value. A sentence needs one of the values of each column.",
+        help="Keep sentences with one of the given values in each given column (doc, file, group or a further one).",
     )
 
 
@@ -111,7 +111,7 @@ def _added(run: Run) -> list[str]:
     if len(added.problems) > PROBLEMS:
         lines.append(f"  and {len(added.problems) - PROBLEMS:,} more; --json shows them")
     lines += [f"check        {text}" for text in added.of_labels]
-    if added.format != NAMES:  # the check is about labelled and unlabelled sentences
+    if added.format != NAMES:  # a list of names has no sentences to check
         lines += in_lines([one for one in corpora.check_corpus(added.corpus) if one.level != "green"])
     return [*lines, f"fingerprint  {added.corpus}"]
 
@@ -242,7 +242,7 @@ def _parts(result: Mapping[str, object]) -> list[str]:
 @where_option(required=True)
 @json_option
 def corpus_filter(corpus: str, where: tuple[str, ...], as_json: bool) -> None:
-    """Make a corpus of the sentences with some values of a column, for example the domain corpus of one year."""
+    """Make a corpus of the sentences with given values in a column, for example the domain corpus of one year."""
     made = corpora.filtered(corpora.find(runs.fingerprint_of(corpus, progress)), pairs(where))
     report(corpora.describe(made), as_json)
 
@@ -291,7 +291,7 @@ def corpus_remove(reference: str, force: bool, with_runs: bool, as_json: bool) -
         echo(f"note: {run.id} is running and will fail without {used.corpus.name}", err=True)
     if used.in_words and (force or not used.active):
         echo(f"note: {used.corpus.name} was used by {used.in_words}", err=True)
-        echo("note: they keep some of its text; --with-runs removes them too", err=True)
+        echo("note: these runs keep some of its text; --with-runs removes the runs too", err=True)
     corpora.remove(used.corpus.fingerprint, force=force)
     report({"removed": used.corpus.fingerprint}, as_json, "")
 
@@ -301,7 +301,7 @@ def corpus_remove(reference: str, force: bool, with_runs: bool, as_json: bool) -
 def samples(as_json: bool) -> None:
     """Add the sample corpora that ship with Winnow, if the project has no corpora yet."""
     if corpora.listed():  # samples must not replace the user's corpora and roles
-        note = "note: no sample was added, because this project has corpora; `project new NAME` makes one for them"
+        note = "note: no sample was added, because this project has corpora; `project new NAME` makes a new project"
         echo(note, err=True)
         report({"samples": []}, as_json, "")
         return

@@ -170,7 +170,7 @@ def needed(strategy: str, options: Mapping[str, object]) -> int:
 
 
 def _involved(strategy: str, options: Mapping[str, object]) -> tuple[type[Strategy], ...]:
-    """Return a strategy and those whose ranks it uses; none for an unknown name or option, which a run refuses."""
+    """Return a strategy and the strategies whose ranks it uses; () for an unknown name or option."""
     with suppress(ConfigError):
         return involved(strategy, options)
     return ()

@@ -46,7 +46,7 @@ class IntakeConfig(Config):
     dev: tuple[str, ...] = option((), "Dev set: labelled sentences (L_C dev).")
     test: tuple[str, ...] = option((), "Test set: labelled sentences (L_C test), held out.")
     divide: tuple[str, ...] = option(
-        (), "Labelled files to divide into the sets (train, dev, test) that no other option gives."
+        (), "Labelled files to divide into the sets (train, dev, test) that have no files of their own."
     )
     source: tuple[str, ...] = option((), "Further sources, to compare. Each becomes a corpus without a role.")
     documents: tuple[str, ...] = option(

@@ -1,4 +1,4 @@
-"""Figures of the page `1_Corpora`, in Vega-Lite: every new tab loads its code, and Plotly's is six times as large."""
+"""Figures of the page `1_Corpora`, in Vega-Lite: each new browser tab loads it, and Plotly is six times as large."""
 
 from collections.abc import Mapping
 from itertools import pairwise

@@ -45,7 +45,8 @@ class SplitConfig(Config):
         " are given.",
     )
     keep_copies: bool = option(
-        False, "Keep duplicates of a sentence even if they are in different parts; they are only counted."
+        False,
+        "Keep duplicates that are in different parts, and only count them. Otherwise the smallest part keeps them.",
     )
     seed: int = option(0, "Seed of the random division.", ge=0)
 
@@ -116,8 +117,8 @@ def _nothing(config: SplitConfig, corpus: Corpus, name: str, units: int) -> str:
     """Return the error for a part that would be empty."""
     what = {"document": "documents", "sentence": "sentences without duplicates", "column": "values"}[config.by]
     return (
-        f"shares: no sentence of {corpus.name} is left for {name}, because it has {units:,} {what} for "
-        f"{len(config.parts)} parts, and duplicates stay in one part; give fewer parts, split by smaller units, or "
+        f"shares: no sentence of {corpus.name} is left for {name}, because the corpus has {units:,} {what} for "
+        f"{len(config.parts)} parts, and duplicates stay in one part. Give fewer parts, split by smaller units, or "
         "keep duplicates (--keep-copies)."
     )
 

@@ -53,7 +53,7 @@ def spool_all(files: Sequence[tuple[str, BinaryIO]]) -> str:
 
 
 def _refusal(name: str, stream: BinaryIO) -> ReadError | None:
-    """Return the error for an upload that cannot be read; None if it can be, and for a file of a dropped folder."""
+    """Return the error for an upload that cannot be read; None if it can be read, or is in a dropped folder."""
     if "/" in name:
         return None
     try:

@@ -268,7 +268,7 @@ def leaks_flagged_twice(run_id: str) -> int:
 
 
 def split_by(corpus: Corpus) -> dict[str, list[str]]:
-    """Return {value of `split`'s option `by`: values of the column, [] without one} for each way to split a corpus."""
+    """Return {way to split the corpus, a value of `split`'s option `by`: values of the column, [] without column}."""
     kinds: dict[str, list[str]] = {}
     if corpus.column("doc").null_count < len(corpus):
         kinds["document"] = []
@@ -299,7 +299,7 @@ def _filter_values(fingerprint: str) -> Mapping[str, Mapping[str, int]]:
 
 
 def matching(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> BoolArray:
-    """Return True, `(n,)`, for each sentence that has, in each column of `where`, one of its values.
+    """Return a mask `(n,)` of the sentences that have, in each column of `where`, one of the given values.
 
     Errors: ConfigError for an unknown column or value.
     """
@@ -317,7 +317,7 @@ def matching(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> BoolArray:
 
 
 def filtered(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> Corpus:
-    """Store the sentences that match `where` as a new corpus, or return the corpus that was made so before.
+    """Store the sentences that match `where` as a new corpus, or return the corpus if it was made before.
 
     Errors: ConfigError for an unknown column or value, and if no sentence or every sentence is left.
     """
@@ -333,7 +333,7 @@ def filtered(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> Corpus:
 
 
 def filtered_before(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> Corpus | None:
-    """Return the corpus that `filtered` has already made of `where`; None if there is none."""
+    """Return the corpus that `filtered` has already made from `corpus` and `where`; None if there is none."""
     parts = (each for each in library().list() if each.parent == corpus.fingerprint)
     return next((each for each in parts if _sorted(each.origin.get("where")) == _sorted(where)), None)
 

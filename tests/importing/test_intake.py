@@ -414,7 +414,7 @@ def test_impossible_splits_are_clear_errors(exported: Path) -> None:
     with pytest.raises(ConfigError, match="no sentence of deeds has a value of a column"):
         split(corpus, by="column")
     with pytest.raises(
-        ConfigError, match="no sentence of deeds is left for f21, because it has 20 documents for 21 parts"
+        ConfigError, match="no sentence of deeds is left for f21, because the corpus has 20 documents for 21 parts"
     ):
         split(corpus, shares=[1] * 21, names=[f"f{i}" for i in range(1, 22)])
     with pytest.raises(OptionsError, match="there is no column 'clinic'"):

@@ -60,7 +60,7 @@ IN_PARTS = {
 }
 LAID_BY_HAND = ("difficulty", "experiment", "finetune", "study")
 LAID = {  # outcomes of real runs
-    "audit": r"Of 205 sentences: \d+ exact duplicate",
+    "audit": r"205 sentences checked: \d+ exact duplicate",
     "select": r"Selection: 40 of 205 sentences, \d+ tokens",
     "map": r"150 sentences laid out|245 sentences laid out",
     "similarity": r"orchard is closest to fruit",
