@@ -155,7 +155,8 @@ def low_share(training: Training, share: float, size: int, seed: int) -> Rebuilt
 def base_and(training: Training, bin: str, size: int, seed: int) -> Rebuilt:
     """Draw a set as in Ma et al. 2023, Table 3: `size` random sentences, and `size` more with a mention of `bin`.
 
-    If `bin` is "none", no sentences are added. If it is not "low", the added sentences have no low-CEIM mention.
+    If `bin` is "none", no sentences are added. If `bin` is "near_zero" or "high", the added sentences have no low-CEIM
+    mention.
     Errors: see `low_share`.
     """
     marks = _marks(training)

@@ -85,8 +85,8 @@ class RebuildOptions(Config):
     size: int = option(1000, "low-share: number of sentences.", unit="sentences", ge=1)
     add_bin: Literal["", "low", "near_zero", "high", "none"] = option(
         "",
-        "low-share: instead of a share, draw `size` random sentences and `size` more with a mention of this bin of "
-        "name minus context (CEIM). none: only the random sentences.",
+        "low-share: draw `size` random sentences, and `size` more with a mention in this bin of name minus context "
+        "(CEIM); rate is then ignored. none: draw only the random sentences.",
     )
     seed: int = option(1, "Seed of all random draws.", ge=0)
 

@@ -28,7 +28,7 @@ from core.runs.worker import log_traceback
 from core.shown import count
 
 LOSSES = 4  # The run fails after this many workers died on one chunk or child run, or before any worker had started.
-_AHEAD = 2  # chunks sent to a worker at once, so that it need not wait for the next chunk when it has finished one
+_AHEAD = 2  # chunks sent to a worker at once, so that the worker has another chunk as soon as it finishes one
 _LOOK = 0.2  # seconds between two checks for a cancellation
 _COUNT = 2.0  # seconds between two checks for new and lost nodes
 _PATIENCE = 30.0  # seconds without a worker after which a note says that the run waits
@@ -79,7 +79,7 @@ class _Nodes:
         return self._known.get(node, "a node")
 
     def is_gone(self, node: str, error: Exception) -> bool:
-        """Return True, and drop the node, if `error` shows that it is gone. Ray lists it as dead only seconds later."""
+        """Return True, and drop the node, if `error` shows that it is gone. Ray itself notices this seconds later."""
         gone = type(error).__name__.endswith("UnschedulableError")
         if gone:
             self._drop(node, self.name(node))
