@@ -50,12 +50,12 @@ def strategy_options(name: str, options: Mapping[str, object]) -> Config:
     checked = _known(name).Options.parse(dict(options))
     for other in STRATEGIES[name].others(checked):
         if _known(other).others(_known(other).Options()):
-            raise ConfigError(f"strategy {name}: {other} uses ranks of other strategies; name one that does not.")
+            raise ConfigError(f"strategy {name}: {other} itself uses ranks of others; give a different strategy.")
     return checked
 
 
 def involved(name: str, options: Mapping[str, object]) -> tuple[type[Strategy], ...]:
-    """Return a strategy's class, and those of the strategies whose ranks it uses. Errors: as in `strategy_options`."""
+    """Return the classes of a strategy and of the strategies whose ranks it uses. Errors: as in `strategy_options`."""
     others = STRATEGIES[name].others(strategy_options(name, options)) if name in STRATEGIES else ()
     return _known(name), *(STRATEGIES[other] for other in others)
 

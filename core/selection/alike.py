@@ -21,7 +21,7 @@ def words_of(corpora: Sequence[Corpus]) -> list[WordsOf]:
 
 
 def own(sentence: Sentence) -> Sequence[str]:
-    """Return a sentence's tokens. Scripts without spaces are tokenised by our rule, because annotators differ there."""
+    """Return a sentence's tokens. Our rule tokenises scripts without spaces, because annotators differ in this."""
     return retokenized(sentence) if unspaced(sentence.text) else sentence.tokens
 
 

@@ -31,8 +31,8 @@ class Batch:
 
     ids: `(n,)` uint64. sentences: the n sentences, or empty if the strategy uses only vectors or ids.
     vectors: `(n, d)` rows of length 1 (0 for an empty sentence), or None. spans: the sentences' entities, per tagger.
-    ranks: `(n, k)` ranks among D_C by each of `Strategy.others`, see `choose.ranks`; None without others.
-    report: reporter of slow strategies for their progress within the batch.
+    ranks: `(n, k)` ranks in D_C by the k strategies of `Strategy.others` (see `choose.ranks`); None if there are none.
+    report: reporter to which slow strategies report progress within the batch.
     """
 
     ids: IntArray
@@ -108,13 +108,13 @@ class Source:
 class Strategy(ABC):
     """A method that scores the sentences of D_C and explains a score. Its file in `strategies/` holds all its code.
 
-    name: key of the strategy. unit: unit of the scores. prefer: the better end of the scores.
+    name: key of the strategy. unit: unit of the scores. prefer: "high" or "low", the end of the scores that is better.
     in_short: description of the preferred sentences in a few words.
     topical: True if the score depends on the words of the sentence. False for random controls.
-    needs: roles besides T_C and D_C.
+    needs: roles of the corpora that the strategy needs besides T_C and D_C.
     reads: data that `score` uses: ids only, sentences, embeddings, both, or sentences with predicted entities.
-    models: models to train before scoring. If the strategy also uses embeddings, each model computes one, and these are
-    concatenated.
+    models: models to train before scoring. If the strategy also uses embeddings, each model computes an embedding, and
+    the embeddings are concatenated.
     summary, trust: sentences for the page: what the strategy does, and when to trust it.
     Options: class of the strategy's options. options: their values.
     """
@@ -191,5 +191,5 @@ class AdaptedOptions(Config):
         "quick", "Training of the strategy's models. quick: few epochs. paper: as in Mahapatra et al. 2022."
     )
     accumulation: int = option(
-        1, "Micro-batches per training batch of these models. More of them need less memory.", ge=1, le=4096
+        1, "Micro-batches per training batch of these models. More micro-batches need less memory.", ge=1, le=4096
     )

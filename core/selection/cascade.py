@@ -1,10 +1,11 @@
 """`cascade`: score only the sentences of D_C that can be among the best (SOURCES.md, Cascade).
 
 Static vectors and words rank all of D_C, which takes seconds per 100,000 sentences. A random sample is embedded and
-scored exactly. It says how far down this ranking the best sentences lie, and only sentences above are embedded.
+scored exactly. This sample shows how far down the ranking the best sentences lie. Only sentences above that point are
+embedded.
 
-Artifacts are those of a `score` run, with NaN for sentences that were not embedded, and the vectors of the others (see
-`encoders.vectors`).
+The artifacts are those of a `score` run, with NaN for sentences that were not embedded, plus the vectors of the
+embedded sentences (see `encoders.vectors`).
 """
 
 import time
@@ -53,13 +54,13 @@ if TYPE_CHECKING:
 KEPT = 0.99  # share of the exact selection to keep
 CONFIDENCE = 0.98  # runs promise 95%, because strategies that learn from the sample know it better than other sentences
 FITTED = 5_000  # sentences of the sample to which the ranking is fitted
-SELECTED = (390, 581)  # selected sentences of the other part for a bound: the fewest, and the fewest with one miss
-_USUAL = 0.05  # this part is at most this share of D_C, unless fewer than the fewest would be selected
+SELECTED = (390, 581)  # selected sentences that the trial needs for a bound: without a miss, and with one miss
+_USUAL = 0.05  # largest share of D_C for the trial, unless its selected sentences would be too few
 _MOST = 1 / 3  # largest share of D_C to embed for the sample
 WORTH = 0.6  # if more of D_C than this share had to be embedded, all of it is embedded instead
 _READ = 50_000  # sentences whose words get static vectors, besides those of `FITTED`
-_MARGIN = 1.25  # a budget in tokens becomes a number of sentences, times this
-_PENALTY = 1.0  # of the ridge regression
+_MARGIN = 1.25  # safety factor of the number of sentences that a budget in tokens selects
+_PENALTY = 1.0  # L2 penalty of the ridge regression
 _DONE = (0.0, 0.05, 0.5, 0.65, 1.0)  # shares of a run that are done before its parts and at the end
 
 
@@ -72,9 +73,10 @@ class CascadeConfig(ScoreConfig):
 
 
 class Cut(NamedTuple):
-    """A cut of a ranking. least: lowest key above it. missed: selected sentences of the sample below it.
+    """A cut of a ranking. least: lowest key above the cut.
 
-    bound: lower confidence bound of the share of selected sentences that lie above it.
+    missed: number of the sample's selected sentences below the cut. bound: lower confidence bound of the share of all
+    selected sentences that lie above the cut.
     """
 
     least: float
@@ -117,7 +119,7 @@ def trial_size(share: float, n: int) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picked(Source):
-    """Some sentences of a corpus. `batches` counts in `picked`, their rows `(m,)`."""
+    """Some sentences of a corpus. picked: their rows `(m,)`. `batches` counts positions in `picked`."""
 
     picked: IntArray
 
@@ -133,7 +135,7 @@ class Picked(Source):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EmbedRows(EmbedWork):
-    """Embed some rows `(m,)` of a corpus. part: their name in reports."""
+    """Embed some rows `(m,)` of a corpus. part: name of these rows in progress reports."""
 
     rows: IntArray
     part: str
@@ -148,11 +150,11 @@ class EmbedRows(EmbedWork):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ranking:
-    """A linear model of a strategy's scores on what is known of a sentence without a forward pass.
+    """A linear model that predicts a strategy's scores from features that need no forward pass.
 
-    Its features are the sentence's static vector by each encoder, and the part of the score that needs no vectors. If
+    The features are the sentence's static vector from each encoder, and the part of the score that needs no vectors. If
     the strategy has no such part, the hashed words and word pairs of `classifier` are features instead.
-    statics: per encoder. idf: `(buckets,)`. weights: `(features + 1,)`, the intercept last.
+    statics: static vectors, one set per encoder. idf: `(buckets,)`. weights: `(features + 1,)`, the intercept last.
     """
 
     strategy: Strategy
@@ -191,7 +193,7 @@ class Ranking:
 
 
 class Known(NamedTuple):
-    """Sentences before their embedding: ids and texts `(n,)`, and their words, cut by each encoder's tokenizer."""
+    """Sentences without an embedding: ids and texts `(n,)`, and their words as split by each encoder's tokenizer."""
 
     ids: IntArray
     texts: Sequence[str]
@@ -244,9 +246,10 @@ def _words(texts: Sequence[str], tokenizers: "Sequence[PreTrainedTokenizerBase]"
 class _Sample(NamedTuple):
     """Rows of D_C that are embedded first.
 
-    fitted: rows to which the ranking is fitted. trial: rows that show how far down selected sentences lie. rows: both,
-    and the rows that the strategy learns from, ascending. read: rows whose words get static vectors, ascending. None is
-    of `trial`: the bound holds only if the ranking knows no more words of these rows than of all others.
+    fitted: rows to which the ranking is fitted. trial: rows that show how far down selected sentences lie. rows: all of
+    these and the rows that the strategy learns from, ascending. read: rows whose words get static vectors, ascending.
+    They include no row of `trial`: the bound only holds if the ranking knows the words of `trial` no better than the
+    words of other rows.
     """
 
     fitted: IntArray
@@ -256,11 +259,14 @@ class _Sample(NamedTuple):
 
 
 def _sample(ids: IntArray, free: BoolArray, learnt_from: IntArray, share: float, seed: int) -> _Sample | None:
-    """Draw the sample; None if it would be too large. free: sentences without a flag. share: of them, selected."""
+    """Draw the sample; None if it would be too large.
+
+    free: mask of the sentences without a flag. share: share of these sentences that is selected.
+    """
     size = trial_size(share, int(free.sum()))
     if size is None:
         return None
-    # In the order in which `classifier` draws the sentences that it learns from, so that they are embedded once.
+    # Use the order in which `classifier` draws its own sample, so that sentences of both samples are embedded once.
     order = np.argsort(uniform(ids, seed), kind="stable")
     order = order[free[order]]
     first = np.concatenate([[True], ids[order][1:] != ids[order][:-1]])  # copies follow each other and count once
@@ -270,7 +276,7 @@ def _sample(ids: IntArray, free: BoolArray, learnt_from: IntArray, share: float,
 
 class _Cascade:
     """The steps of a run. values: `(n,)`, exact scores of D_C so far, NaN for other sentences. chunks: files to delete
-    at the end. encoders: names or folders of the encoders. sources: those of the strategy by role.
+    at the end. encoders: names or folders of the encoders. sources: the strategy's sources, by role.
     """
 
     def __init__(self, config: CascadeConfig, job: Job) -> None:
@@ -349,7 +355,7 @@ class _Cascade:
 
 
 def run(config: CascadeConfig, job: Job) -> ScoreResult:
-    """Score the sentences of D_C that can be selected. Without a bound, nothing is scored, and the result says why."""
+    """Score the sentences of D_C that can be selected. If a cascade is of no use, only return the reason."""
     work, domain, budget = _Cascade(config, job), job.corpus(config.domain), Budget.parse(config.within)
     n, ids, strategy = len(domain), domain.ids(), work.strategy
     result = ScoreResult(strategy=strategy.name, unit=strategy.unit, prefer=strategy.prefer, scored=n, made_by={})
@@ -362,7 +368,7 @@ def run(config: CascadeConfig, job: Job) -> ScoreResult:
 
     sample = _sample(ids, free, strategy.learns_from(ids), share, config.seed)
     if sample is None:
-        return refused(f"{count(round(share * int(free.sum())), 'sentence')} of {n:,} would need too large a sample")
+        return refused(f"{count(round(share * int(free.sum())), 'sentence')} of {n:,} need too large a sample")
     _begin(job, 1, "the task corpus")
     work.open()
     _begin(job, 2, "a sample")
@@ -380,7 +386,7 @@ def run(config: CascadeConfig, job: Job) -> ScoreResult:
     selected = work.selected(sample.trial, budget, share)
     found = cut(keys[sample.trial], selected)
     if found is None:
-        return refused(f"{count(int(selected.sum()), 'selected sentence')} of the sample are too few for a bound")
+        return refused(f"the sample contains {count(int(selected.sum()), 'selected sentence')}, too few for a bound")
     further = np.setdiff1d(np.flatnonzero(free & (keys >= found.least)), sample.rows)
     embedded = len(sample.rows) + len(further)
     if embedded > WORTH * n:
@@ -394,7 +400,7 @@ def run(config: CascadeConfig, job: Job) -> ScoreResult:
     for path in work.chunks:
         path.unlink()
     saved = embedding / len(sample.rows) * (n - embedded) - ranking_
-    if saved > 0:  # a resumed run has its sample already
+    if saved > 0:  # a resumed run did not time the embedding of its sample
         job.context.note(f"The cascade saved about {duration(saved)} of embedding.", passing=True)
     reach = Cascade(
         within=round((selected.mean() if budget.unit == "tokens" else share) * int(free.sum())),
@@ -413,9 +419,9 @@ def _begin(job: Job, number: int, name: str) -> None:
 
 
 def _share(budget: Budget, lengths: IntArray, free: BoolArray) -> float:
-    """Return the share of the sentences without a flag that a budget selects; for one in tokens, the share of tokens.
+    """Return the share of the unflagged sentences that a budget selects; for a budget in tokens, their share of tokens.
 
-    lengths, free: `(n,)`, tokens per sentence of D_C, and sentences without a flag.
+    lengths: `(n,)`, tokens per sentence of D_C. free: `(n,)`, mask of the sentences without a flag.
     """
     n = int(free.sum())
     if budget.unit == "tokens":

@@ -81,7 +81,7 @@ class Choice:
 
     @property
     def mark(self) -> str:
-        """Suffix for file names: the end of the run's id and the selection's own mark."""
+        """Suffix for file names: the last four characters of the run's id, and the mark of a further selection."""
         return f"{self.run[-4:]}{self.id[len(self.run) :].replace('.', '-')}"
 
 

@@ -12,7 +12,7 @@ from core.results import FloatArray, IntArray, Prefer, Scores, Selection
 
 def ranking(values: FloatArray, prefer: Prefer) -> IntArray:
     """Return the rows `(m,)`, best first, ties by row, without rows that could not be scored (NaN)."""
-    # One stable sort for both directions, because reversing it would give ties to the last row.
+    # Negate the scores instead of reversing the order, because a reversed order would put the last of equal rows first.
     keys = -values if prefer == "high" else values
     order = np.argsort(keys, kind="stable")  # NaN sorts last
     return order[: len(order) - int(np.isnan(keys).sum())]

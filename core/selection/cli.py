@@ -32,7 +32,7 @@ from core.shown_command import command
 _format = click.option(
     "--format",
     type=click.Choice(selections.FORMATS),
-    help="Output format. Default: the format of the output's suffix, or a folder without a suffix.",
+    help="Output format. Default: the format of the output's suffix; without a suffix, a folder.",
 )
 
 
@@ -83,7 +83,7 @@ def select(
 
     \b
     --option NAME=VALUE sets a strategy's own option (`--option query=k-means`).
-    --where year=2019 scores only these sentences of the domain corpus, which become a corpus.
+    --where year=2019 scores only the domain corpus's sentences of that year, stored as a separate corpus.
     """
     if output and not format:  # refuse an unwritable format before hours of work
         format_of(Path(remote.named(output)))
@@ -120,7 +120,10 @@ def map_selection(output: str | None, as_json: bool, **values: object) -> None:
 @click.command()
 @click.argument("choice")
 @click.option(
-    "--output", type=click.Path(), required=True, help="A file (.txt .jsonl .parquet .csv) or a folder; s3:// too."
+    "--output",
+    type=click.Path(),
+    required=True,
+    help="File (.txt .jsonl .parquet .csv) or folder to write. Also s3://.",
 )
 @_format
 @click.option("--budget", help="Budget to use instead of the selection's own. Nothing is scored again.")
@@ -144,7 +147,7 @@ def export(
 
 @contextmanager
 def _saying_how(wanted: Choice, budget: str) -> Iterator[None]:
-    """Add to the error for a budget that the scores do not serve the command that selects again."""
+    """If the scores do not serve a budget, add the command that selects again to the error."""
     try:
         yield
     except NotServed as error:
@@ -178,7 +181,7 @@ def choice_list(as_json: bool) -> None:
 
 @choice_group.command("show")
 @_which
-@click.option("--by", default="", help="Also count its sentences by this column: doc, file, group or a further one.")
+@click.option("--by", default="", help="Also count the sentences by this column: doc, file, group or another.")
 @json_option
 def choice_show(choice: str | None, by: str, as_json: bool) -> None:
     """Show the size of a selection and the `pretrain` runs that trained on it."""
@@ -246,7 +249,7 @@ def choice_rename(choice: str, name: str, as_json: bool) -> None:
     type=click.IntRange(min=0),
     default=10,
     show_default=True,
-    help="Number of sentences to show per selection that the other one lacks.",
+    help="Number of sentences to show that only one of the selections contains, per selection.",
 )
 @json_option
 def choice_compare(choice: str, other: str, most: int, as_json: bool) -> None:
@@ -274,7 +277,7 @@ def _find(choice: str | None) -> Choice:
         return choices.find(choice)
     if now := choices.current():
         return now
-    raise ConfigError("selection: there is none from the corpora in use; make one with `select`, or give an id.")
+    raise ConfigError("selection: none was made from the corpora in use; make one with `select`, or give an id.")
 
 
 def _as_dict(choice: Choice) -> Mapping[str, object]:

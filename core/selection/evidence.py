@@ -94,7 +94,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]  # by name; each strategy stores its own
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A term of a score. task_row: the row of T_C that it comes from, if any."""
+    """A term of a score. task_row: row of the T_C sentence that contributes this term, if any."""
 
     name: str
     value: float
@@ -103,7 +103,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """Terms of a score. formula: how their sum becomes the score. notes: sentences that users read."""
+    """Terms of a score. formula: how their sum becomes the score. notes: sentences shown to users."""
 
     parts: Sequence[Part]
     formula: str = "the parts add up to the score"

@@ -13,9 +13,10 @@ from core.selection.view import scored
 
 
 class Group(TypedDict):
-    """A value of a column. value: "" for sentences without one. sentences, selected: its numbers in D_C and S_C.
+    """Sentences with one value of a column. value: "" for sentences without a value.
 
-    of_group: share of the group that is selected. of_selection: share of S_C that is in the group. Both are percent.
+    sentences, selected: number of these sentences in D_C and in S_C. of_group: share of the group that is selected.
+    of_selection: share of S_C that is in the group. Both shares are percent.
     """
 
     value: str
@@ -54,7 +55,7 @@ def groups(choice_id: str, chosen: Selection, column: str, most: int | None = No
 
 
 def members(choice_id: str, column: str, value: str) -> BoolArray:
-    """Return True, `(n,)`, for the sentences of D_C with this value; "" means those without one."""
+    """Return a mask, `(n,)`, of the sentences of D_C with this value; "" means sentences without a value."""
     names, numbers = _encoded(_domain(choice_id, column), column)
     inside: BoolArray = numbers == names.index(value)
     return inside
@@ -76,7 +77,10 @@ def _domain(choice_id: str, column: str) -> str:
 
 @kept_per_home(4)
 def _encoded(fingerprint: str, column: str) -> tuple[list[str], IntArray]:
-    """Return a column's distinct values, and the index of each sentence's value, `(n,)`. The last one, "", is none."""
+    """Return a column's distinct values, and the index of each sentence's value, `(n,)`.
+
+    The last value, "", stands for no value.
+    """
     encoded = kept_values(library().find(fingerprint), column).combine_chunks().dictionary_encode()
     names = [str(name) for name in encoded.dictionary.to_pylist()]
     return [*names, ""], encoded.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)

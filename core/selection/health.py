@@ -36,10 +36,10 @@ class Health:
 
     sentences, tokens: size of S_C. median_tokens: {S_C, D_C, T_C}. duplicates: number of rows of S_C beyond the first
     of each cluster of exact or near duplicates. type_token: {S_C, D_C, T_C: distinct words / words}, on
-    `type_token_words` words of each. variety: effective number of different sentences among `variety_of` sampled ones
-    (Vendi score). coverage: share of T_C whose nearest S_C sentence is at least as close as the nearest filtered one,
-    0 to 1, on `coverage_of` sentences of T_C. new_entities: share of the `new_entities_of` distinct names in S_C that
-    L_C does not have; names are found by their capital letters. warnings: sentences that users read.
+    `type_token_words` words of each corpus. variety: effective number of different sentences among `variety_of` sampled
+    ones (Vendi score). coverage: share of T_C whose nearest S_C sentence is at least as close as the nearest filtered
+    one, 0 to 1, on `coverage_of` sentences of T_C. new_entities: share of the `new_entities_of` distinct names in S_C
+    that L_C does not have; names are found by their capital letters. warnings: sentences shown to users.
     """
 
     sentences: int
@@ -79,8 +79,8 @@ def _words(texts: Iterable[str]) -> Iterator[str]:
 def vendi(vectors: FloatArray) -> float:
     """Vendi score (Friedman and Dieng 2023) of rows (n, d): 1 if all are equal, n if all are orthogonal.
 
-    It is exp of the entropy of the eigenvalues of K/n, where K holds the cosines. K/n has the same non-zero eigenvalues
-    as the d x d matrix of the same products.
+    It is exp of the entropy of the eigenvalues of K/n. For unit rows R, K = R R^T holds the cosines. The d x d matrix
+    R^T R / n has the same non-zero eigenvalues as K/n.
     """
     rows = np.asarray(vectors, dtype=np.float64)
     rows = rows[rows.any(axis=1)]
@@ -126,7 +126,7 @@ def new_entities(texts: Iterable[str], known: Iterable[str]) -> tuple[float | No
 
 
 def warnings(health: Health) -> Iterator[str]:
-    """Yield warnings that users read before they train on S_C, one sentence each."""
+    """Yield warnings to show before a training on S_C, one sentence each."""
     median, selected = health.median_tokens, health.median_tokens["S_C"]
     for other in ("T_C", "D_C"):
         median_other = median.get(other)
@@ -134,10 +134,10 @@ def warnings(health: Health) -> Iterator[str]:
             sort = "long" if selected > median_other else "short"
             # Only the comparison with D_C shows a preference: S_C can have longer sentences than T_C although the
             # strategy prefers the short ones of D_C.
-            how = f"the selection prefers {sort} ones" if other == "D_C" else f"the selection's are {sort}er"
+            how = f"the selection prefers {sort} sentences" if other == "D_C" else f"the selection's are {sort}er"
             yield (
-                f"Sentences of the selection have a median of {selected:.0f} tokens, those of the {plainly(other)} "
-                f"{median_other:.0f}: {how}."
+                f"The median sentence has {selected:.0f} tokens in the selection and {median_other:.0f} in the "
+                f"{plainly(other)}: {how}."
             )
     if health.duplicates > REPEATED * health.sentences:
         yield (

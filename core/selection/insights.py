@@ -48,13 +48,13 @@ def why(choice_id: str, row: int, budget: str | None = None, keep: Sequence[str]
 
 
 def flags_of(choice_id: str, rows: IntArray) -> dict[str, BoolArray]:
-    """Return {flag: mask over `rows` of D_C, shape (m,)} for the flags that this selection withholds."""
+    """Return {flag: mask over `rows` of D_C, shape (m,)} for the flags that withhold sentences here."""
     audit = scored(choice_id).audit
     return {flag: audit.has(flag)[rows] for flag in withheld_flags(_keep(choice_id, None))}
 
 
 def flag_counts(choice_id: str, rows: IntArray) -> dict[str, int]:
-    """Return {flag: number of `rows` of D_C}, for the flags that this selection withholds; each row counts once."""
+    """Return {flag: number of `rows` of D_C} for the flags that withhold sentences here; each row counts once."""
     return counted_once(scored(choice_id).audit.mask[rows], withheld_flags(_keep(choice_id, None)))
 
 
@@ -105,7 +105,7 @@ def sides(choice_id: str, other: str) -> IntArray:
     """
     if scored(choice_id).domain.fingerprint != scored(other).domain.fingerprint:
         raise CorpusError(
-            f"{choice_id} and {other}: are of different corpora; compare selections from one domain corpus."
+            f"{choice_id} and {other}: come from different corpora; compare selections from one domain corpus."
         )
     membership = np.zeros(len(scored(choice_id).domain), dtype=np.uint8)
     for bit, name in enumerate((choice_id, other)):

@@ -103,7 +103,7 @@ def lengths_compared(lengths: Mapping[str, IntArray], *, dark: bool = False) -> 
     colours = {"domain": names, "range": [shade(COLOURS[role], dark=dark) for role in lengths]}
     dashes = {"domain": names, "range": [DASHES[role] for role in lengths]}
     legend = LEGEND | {"symbolType": "stroke", "symbolStrokeWidth": 3}
-    title = "tokens per sentence (the last step holds all longer ones)"
+    title = "tokens per sentence (the last step includes all longer sentences)"
     lines: Spec = {
         "data": {"values": rows},
         "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2.5},

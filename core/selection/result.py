@@ -42,8 +42,9 @@ class Cascade:
 
     within: largest number of sentences that may be selected; 0 if the cascade was not used. withheld: flags that
     withhold a sentence. embedded: number of D_C's sentences with a vector. trial: size of the random sample. selected:
-    number of its sentences that the exact scores select. missed: number of these that the ranking leaves out. bound:
-    lower bound of the share of the exact selection that was embedded. why: reason why it was not used.
+    number of the sample's sentences that the exact scores select. missed: number of selected sentences of the sample
+    that the ranking leaves out. bound: lower bound of the share of the exact selection that was embedded. why: reason
+    why the cascade was not used.
     """
 
     within: int
@@ -56,7 +57,7 @@ class Cascade:
     why: str = ""
 
     def in_words(self, n: int) -> str:
-        """Return a sentence for users. n: sentences of D_C."""
+        """Describe the cascade for users. n: number of D_C's sentences."""
         if not self.within:
             return f"The cascade was not used, and every sentence was embedded: {self.why}."
         return (
@@ -152,7 +153,7 @@ def read_rows(select_run: Run) -> IntArray:
 
 
 class NotServed(ConfigError):
-    """The scores of a cascade do not serve a budget or flags. Another `select` run with these options does."""
+    """The scores of a cascade are not enough for a budget or flags. A new `select` run can score more."""
 
 
 class ScoredRow(TypedDict):
@@ -217,7 +218,7 @@ class Scored:
         return self._of_cascade(chosen, self.cascade, drop) if self.cascade else chosen
 
     def _of_cascade(self, chosen: Selection, cascade: Cascade, drop: Sequence[str]) -> Selection:
-        """Check a selection from the scores of a cascade, and count only embedded sentences as not scored."""
+        """Check that the cascade scored enough, and count as not scored only sentences that were embedded."""
         again = "select again with this"
         if kept := [flag for flag in cascade.withheld if flag not in drop]:
             raise NotServed(

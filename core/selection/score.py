@@ -88,7 +88,7 @@ class ScoreConfig(EncoderOptions):
 class ScoreWork:
     """Score the sentences of D_C by a strategy.
 
-    sources: corpora from which each worker prepares the strategy, if it loads a model; None if it is prepared already.
+    sources: corpora from which each worker prepares a strategy that loads a model; None if the strategy is prepared.
     """
 
     strategy: Strategy
@@ -133,8 +133,8 @@ class ScoreWork:
 class Adapted:
     """Runs that trained the models of a strategy.
 
-    mlm: trained B1, the encoder after masked language modelling on T_C. ner: trained B2, which is B1 as a tagger. `ner`
-    is empty, or holds one run, or one run per fold of L_C. prior: the encoder after the same training as B1, on a
+    mlm: run that trained B1, the encoder after continued pre-training (MLM) on T_C. ner: runs that fine-tuned B1 into
+    the tagger B2: none, one, or one per fold of L_C. prior: run that trained the encoder in the same way as B1 on a
     sample of D_C; None if the strategy does not use it.
     """
 
@@ -217,7 +217,7 @@ def ranked(config: ScoreConfig, others: Sequence[str], job: Job) -> tuple[FloatA
     runs = []
     for other in others:
         # The options equal those of a selection by this strategy, so that both share one run. dev is left out if the
-        # strategy trains no tagger. `settled` fills in the weights if the strategy uses the encoder.
+        # strategy trains no tagger. `settled` fills in `weights`, the encoder's hash, if needed.
         dev = config.dev if "ner" in STRATEGIES[other].models else ""
         own: dict[str, object] = {"strategy": other, "options": {}, "dev": dev, "weights": ""}
         runs.append(job.child("score", **config.model_dump() | own))

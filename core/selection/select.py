@@ -54,7 +54,7 @@ class SelectOptions(EncoderOptions, Flagging):
         "Re-order the best-scored sentences, five times as many as the budget selects. quota: every cluster gets its "
         "share. mmr: prefer sentences that differ from those already taken (slower).",
     )
-    trade: float = option(0.7, "Weight of the score in mmr. The rest is the weight of being different.", ge=0, le=1)
+    trade: float = option(0.7, "Weight of the score in mmr. The rest is the weight of diversity.", ge=0, le=1)
 
     @field_validator("keep")
     @classmethod
@@ -76,13 +76,13 @@ class SelectConfig(SelectOptions, ScoreConfig):
     )
     cascade: bool | None = option(
         None,
-        "Embed only the sentences that can be among the best, ranked by words and static vectors: a fraction of the "
-        "time, and at least 99% of the same selection with 95% confidence. Default: above 100,000 sentences, unless "
-        "they are embedded already.",
+        "Rank sentences by words and static vectors, and embed only those that can be among the best. This takes a "
+        "fraction of the time and finds at least 99% of the same selection with 95% confidence. Default: on for more "
+        "than 100,000 sentences, unless they are embedded already.",
     )
 
     def settled(self) -> Self:
-        """Decide if a large D_C is selected from by a cascade, so that the run's options say it."""
+        """Decide whether a large D_C needs a cascade, so that the run's options record the decision."""
         settled = super().settled()
         domain = Library(home()).find(self.domain)
         if self.cascade is not None or len(domain) <= LARGE or unfit(self):
@@ -106,7 +106,7 @@ def unfit(config: SelectConfig) -> str:
     """Return the reason why a cascade cannot make this selection, or ""."""
     strategy = STRATEGIES[config.strategy]
     if not strategy.cascades(strategy_options(strategy.name, config.options)):
-        return f"the strategy {config.strategy} has no use for one with these options"
+        return f"the strategy {config.strategy} does not support a cascade with these options"
     if config.diversity != "none":
         return "diversity needs the vectors of more sentences than are selected"
     if Budget.parse(config.budget).unit == "threshold":

@@ -94,8 +94,8 @@ def kept_budget(choice_id: str) -> str:
 def kept(choice_id: str) -> SelectResult:
     """Return the `select` run's result with the current number of sentences and tokens of a selection.
 
-    Both numbers follow from the selection's current budget and hand edits. If D_C was removed, they
-    are those of the run. Errors: RunError.
+    Both numbers follow from the selection's current budget and hand edits. If D_C was removed, return the run's own
+    numbers. Errors: RunError.
     """
     outcome, changes, budget = result(choice_id), edits(choice_id), kept_budget(choice_id)
     if changes or budget != run_of(choice_id).manifest.config["budget"]:
@@ -109,7 +109,7 @@ def kept(choice_id: str) -> SelectResult:
 def _size(choice_id: str, budget: str, added: bytes, removed: bytes) -> tuple[int, int]:
     """Return the number of sentences and tokens of S_C.
 
-    Cached by the bytes of the hand edits, because a list of runs asks every second.
+    Cached by the bytes of the hand edits, because the list of runs calls this function every second.
     """
     rows = chosen(choice_id, budget).rows
     return len(rows), int(scored(choice_id).lengths[rows].sum())
@@ -139,7 +139,7 @@ def _score_bins(run_id: str) -> plot.ScoreBins:
 
 
 def score_range(choice_id: str) -> tuple[float, float, int]:
-    """Return (lowest, highest, decimals) of a selection's scores, rounded outwards to 500 to 5,000 steps."""
+    """Return (lowest, highest, decimals) of a selection's scores, rounded outwards: 500 to 5,000 steps."""
     edges = score_bins(choice_id).edges
     low, high = float(edges[0]), float(edges[-1])
     # 500 to 5,000 steps over the range. If all scores are equal, their magnitude sets the step.
@@ -171,7 +171,7 @@ def budget_in(choice_id: str, unit: Unit) -> str:
             worst = float(now.scores.min() if down else now.scores.max())
             decimals = max(
                 score_range(choice_id)[2], 3 - math.floor(math.log10(abs(worst) or 1.0))
-            )  # four digits at least
+            )  # at least four digits
             # Rounded away from the selected scores, so that the worst of them stays selected.
             value = round((math.floor if down else math.ceil)(worst * 10.0**decimals) / 10.0**decimals, decimals)
     return str(Budget(value=value, unit=unit))

@@ -85,11 +85,10 @@ class WhichStrategyConfig(EncoderOptions):
 class WhichStrategyResult:
     """Result of a `which-strategy` run.
 
-    hidden: number of sentences of T_C that were hidden, each once. among: number of D_C's sentences among which
-    they were hidden. budget: as in the options. chance: share of all these sentences that the budget takes; a
-    random selection would find this share of the hidden ones.
-    strategies: {name: what it found}. best: the strategy to use, which is the default unless another one
-    finds more.
+    hidden: number of sentences of T_C that were hidden, each once. among: number of D_C's sentences among which they
+    were hidden. budget: as in the options. chance: share of all these sentences that the budget takes, which is the
+    expected recall of a random selection. strategies: {name: its recall, compared with the default}. best: the strategy
+    to use, which is the default unless another one is shown to find more.
     """
 
     hidden: int
@@ -126,8 +125,8 @@ class _Quiet(Silent):
 class _Material:
     """T_C and a sample of D_C, with the rows that take part.
 
-    learnt: mask of T_C's rows that strategies may learn from. hidden, where: `(n,)` rows of T_C to hide, and their
-    blocks and draws. rows: `(m,)` rows of the sample among which they are hidden. labelled: L_C, if it is given.
+    learnt: mask of T_C's rows that strategies may learn from. hidden: `(n,)` rows of T_C to hide. where: blocks and
+    draws of the hidden sentences. rows: `(m,)` rows of the sample among which they are hidden. labelled: L_C, or None.
     """
 
     task: Source
@@ -223,7 +222,7 @@ def _material(config: WhichStrategyConfig, task: Corpus, sample: Corpus, job: Jo
     of_task = read_audit(job.child("audit", corpus=task.fingerprint, held_out=config.holdout, **flags))
     copies = (*config.holdout, task.fingerprint)
     of_sample = read_audit(job.child("audit", corpus=sample.fingerprint, held_out=copies, **flags))
-    # A copy of a hidden sentence would make it easy to find for every strategy, so each sentence of T_C is used once.
+    # Use each sentence of T_C once, because every strategy would easily find a hidden sentence by its copy.
     learnt = ~(of_task.has("exact_duplicate") | of_task.has("near_duplicate") | of_task.has("leak"))
     hidden, rows = (np.flatnonzero(audit.mask == 0) for audit in (of_task, of_sample))
     for corpus, left in (task, hidden), (sample, rows):
@@ -309,8 +308,8 @@ def _selected(
 ) -> BoolArray:
     """Fit a strategy, score D_C, and return a mask of the sentences that the budget selects, `(m,)`.
 
-    known: {strategy: scores `(m,)`} of this draw. Newly computed scores are added: those of the strategy, and of others
-    whose ranks it uses.
+    known: {strategy: scores `(m,)`} of this draw. Newly computed scores of the strategy, and of the strategies whose
+    ranks it uses, are added.
     """
     domain = sources[Role.DOMAIN]
     if others := strategy.others(strategy.options):
@@ -342,7 +341,7 @@ def _outcome(result: WhichStrategyResult, _: About) -> str:
     recall = {name: f"{one.recall.value:.0%}" for name, one in result.strategies.items()}
     usual = f"{DEFAULT_STRATEGY} (the default)"
     if result.best == DEFAULT_STRATEGY:
-        return f"{usual} finds {recall[DEFAULT_STRATEGY]} of the hidden sentences; no strategy is shown to find more"
+        return f"{usual} finds {recall[DEFAULT_STRATEGY]} of the hidden sentences; no evidence that another finds more"
     return f"{result.best} finds {recall[result.best]} of the hidden sentences, {usual} {recall[DEFAULT_STRATEGY]}"
 
 

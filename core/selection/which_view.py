@@ -14,8 +14,8 @@ from core.shown import count
 from core.stats.recall import Mean
 
 LIMIT = (
-    "This counts sentences of the task corpus itself. Finding more of them does not have to lead to a better tagger; "
-    "only an experiment shows that."
+    "This counts sentences of the task corpus itself. A strategy that finds more of them need not lead to a better "
+    "tagger; only an experiment can show that."
 )
 
 
@@ -57,13 +57,14 @@ def in_words(result: WhichStrategyResult) -> str:
         )
     if usual.low <= result.chance:
         return (
-            f"No strategy is shown to find more than chance: {found}, a random selection {result.chance:.0%}. Either "
-            "the task corpus has no distinctive topic or wording, or most of the domain corpus is like it."
+            f"There is no evidence that any strategy finds more than chance: {found}, a random selection "
+            f"{result.chance:.0%}. Either the task corpus has no distinctive topic or wording, or most of the domain "
+            "corpus is like it."
         )
     if not rivals:
         return f"{found[:1].upper()}{found[1:]}. No other strategy was compared."
     return (
-        f"Keep {DEFAULT_STRATEGY}: {found}, and no strategy is shown to find more. "
+        f"Keep {DEFAULT_STRATEGY}: {found}, and there is no evidence that another strategy finds more. "
         f"Differences below about {max(rivals):.0f} points cannot be detected here."
     )
 
@@ -73,14 +74,14 @@ def basis(result: WhichStrategyResult) -> str:
     n = sum(one.difference is not None for one in result.strategies.values())
     return (
         f"{count(result.hidden, 'sentence')} of the task corpus were hidden, in {result.draws} random parts, among "
-        f"{result.among:,} of the domain corpus; strategies learnt from the others and selected "
-        f"{Budget.parse(result.budget).in_words}. Intervals have 95% confidence over sentences and parts; for the "
-        f"{count(n, 'difference')} this holds jointly."
+        f"{result.among:,} of the domain corpus. For each part, strategies learnt from the other parts and selected "
+        f"{Budget.parse(result.budget).in_words}. Each interval has 95% confidence over sentences and parts; the "
+        f"intervals of the {count(n, 'difference')} have it jointly."
     )
 
 
 def rows(result: WhichStrategyResult) -> list[dict[str, str]]:
-    """Return a row per strategy, the largest recall first: its name, recall and difference, each with its interval."""
+    """Return a row per strategy, the largest recall first: name, and recall and difference with their intervals."""
     ordered = sorted(result.strategies.items(), key=lambda item: -item[1].recall.value)
     return [
         {

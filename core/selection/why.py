@@ -48,9 +48,9 @@ class Why:
     """Explanation of one sentence of D_C.
 
     rank: 1 is best; None if the sentence has no score. of: number of scored sentences. percentile: share of the
-    other sentences that rank below it, 0 to 100. parts: terms that add up to `total`. formula: how the total becomes
-    the score. neighbours: nearest T_C sentences. duplicates: rows of the same cluster of exact and near duplicates.
-    verdict, notes: sentences that users read.
+    other sentences that rank below this one, 0 to 100. parts: terms that add up to `total`. formula: how the
+    total becomes the score. neighbours: nearest T_C sentences. duplicates: rows of the same cluster of exact and near
+    duplicates. verdict, notes: sentences shown to users.
     """
 
     row: int

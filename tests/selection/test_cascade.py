@@ -324,14 +324,14 @@ def test_a_killed_cascade_resumes_with_the_same_bytes(quick: Run, monkeypatch: p
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"strategy": "random"}, "the strategy random has no use for one with these options"),
+        ({"strategy": "random"}, "the strategy random does not support a cascade with these options"),
         (
             {"strategy": "knn", "options": {"query": "round-robin"}},
-            "the strategy knn has no use for one with these options",
+            "the strategy knn does not support a cascade with these options",
         ),
         ({"diversity": "quota"}, "diversity needs the vectors of more sentences than are selected"),
         ({"budget": "threshold:1"}, "the number of sentences above a threshold is not known"),
-        ({"budget": "20"}, "20 sentences of 5,000 would need too large a sample"),
+        ({"budget": "20"}, "20 sentences of 5,000 need too large a sample"),
         ({"worth": 0.2}, r"\d\d% of the sentences would have to be embedded"),
     ],
 )

@@ -161,7 +161,7 @@ def test_comparison_includes_hand_edits(select: str, seal: Seal) -> None:
     assert {row["row"] for row in found.only_in_b} == b - a
     assert [each.id for each in choices.comparable(kept.id)] == [select]
     other = seal([f"Something else {i} ." for i in range(20)], "other").fingerprint
-    with pytest.raises(CorpusError, match="are of different corpora"):
+    with pytest.raises(CorpusError, match="come from different corpora"):
         insights.overlap(select, at_random("3", domain=other))
 
 
@@ -279,7 +279,7 @@ def test_choice_commands_list_edit_compare_export_and_remove(
     assert "'Rents': does not exist" in command("choice", "show", "Rents")
     corpora.set_role("domain", None)
     store().remove(select)
-    assert "there is none from the corpora in use" in command("choice", "show")
+    assert "none was made from the corpora in use" in command("choice", "show")
 
 
 def test_pretrain_command_accepts_a_selection_by_name(

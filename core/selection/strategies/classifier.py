@@ -44,7 +44,7 @@ class ClassifierOptions(Config):
 class DomainClassifier(Strategy):
     """The sum of two log-odds of "from T_C" against "from D_C", each in standard deviations over D_C's sample.
 
-    Two logistic regressions, one on the embedding (length 1), one on hashed words and word pairs (binary tf-idf,
+    One logistic regression uses the embedding (length 1), another one hashed words and word pairs (binary tf-idf,
     length 1). The first captures the topic, the second the register. Each alone finds fewer in-domain sentences.
     Sentences of D_C are assigned to folds by their id, so copies of one sentence share a fold. Fold f is scored by
     models trained on T_C and on the sampled sentences of the other folds. D_C also contains sentences of T_C's
@@ -143,7 +143,7 @@ class DomainClassifier(Strategy):
         )
 
     def _task_folds(self, task: Source) -> tuple[IntArray | None, IntArray | None]:
-        """Return the folds of T_C's embedded and of its tokenised sentences; None if all models train on all of T_C."""
+        """Return the folds of T_C's sentences by embedding and by words; None if every model trains on all of T_C."""
         return None, None
 
     def _fit_views(self, views: "Sequence[tuple[Dealt, View]]", folds: IntArray, report: Reporter) -> list[FloatArray]:

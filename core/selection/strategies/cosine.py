@@ -53,9 +53,9 @@ def best_k(task: FloatArray, seed: int) -> int:
 class Quota:
     """Correction of cosines so that every topic has the same share of S_C as of T_C, for every budget.
 
-    If w is a topic's share of T_C, its i-th nearest sentence should have rank i / w among all. It therefore gets the
-    cosine of the sentence at that rank. Ranks are those in a sample of D_C, interpolated by cosine, so a score depends
-    only on its own sentence.
+    If a topic's share of T_C is w, the topic's i-th nearest sentence should have rank i / w among all sentences. It
+    therefore gets the cosine of the sentence at that rank. Ranks are interpolated by cosine in a sample of D_C, so that
+    a score depends only on its own sentence.
 
     shares: `(k,)`, share of T_C that is nearest to each topic. sample: `(n,)`, cosines of D_C's sentences to their
     nearest topic, grouped by topic, descending. counts: `(k,)`, number of sentences per topic.
@@ -109,7 +109,7 @@ def _beyond(cosines: FloatArray, own: FloatArray) -> FloatArray:
 
 
 def _at(places: FloatArray, falling: FloatArray) -> FloatArray:
-    """Return the cosines at ranks in `falling`, `(m,)`. Ranks beyond its ends are extrapolated by less than 1."""
+    """Return the cosines at ranks `places` of `falling`, `(m,)`; beyond its ends, extrapolated by less than 1."""
     last = len(falling) - 1
     inside: FloatArray = np.interp(places, np.arange(len(falling)), falling)
     beyond = (np.maximum(-places, 0) - np.maximum(places - last, 0)) / len(falling)
@@ -298,7 +298,7 @@ class NeighbourOptions(Config):
     query: Literal["nearest", "round-robin"] = option(
         "nearest",
         "Average the cosines to the nearest sentences of the task corpus (nearest), or let each sentence of the task "
-        "corpus take its nearest one in turn (round-robin; neighbours has no effect then).",
+        "corpus take its nearest domain sentence in turn (round-robin, which ignores the option neighbours).",
     )
 
 
@@ -345,7 +345,7 @@ class Neighbours(Strategy):
         return result
 
     def learned(self) -> Arrays:
-        """Return which sentence of T_C took which one, for round-robin."""
+        """Return which sentence of T_C took which sentence of D_C, for round-robin."""
         return self._turns.arrays() if self._turns else {}
 
     @staticmethod
@@ -483,7 +483,7 @@ class CosineMlmNer(CosineMlm):
 class Joined:
     """Several embeddings of one corpus, concatenated; rows are computed on access.
 
-    norms: `(n,)`, as in `Source`. If all halves are equal, cosines are those of one half's unit vectors.
+    norms: `(n,)`, as in `Source`. If all halves are equal, cosines equal those of a single half.
     """
 
     def __init__(self, halves: Sequence[tuple[Rows, FloatArray]], *, raw: bool = False) -> None:

@@ -43,7 +43,7 @@ class Dsir(Strategy):
     """
 
     name: ClassVar[str] = "dsir"
-    in_short: ClassVar[str] = "drawn by words that yours use more often"
+    in_short: ClassVar[str] = "drawn to match your word frequencies"
     unit: ClassVar[str] = "log weight"
     summary: ClassVar[str] = (
         "Draws sentences so that their words and word pairs are as frequent as in the task corpus (DSIR)."

@@ -23,8 +23,8 @@ class LossDropOptions(AdaptedOptions):
 
     pool: int = option(
         0,
-        "Number of sentences, the best by the default strategy, whose losses are compared. 0: five times as many as "
-        "are selected, or all if the budget is a threshold.",
+        "Number of the default strategy's best sentences whose losses are compared. 0: five times as many as are "
+        "selected, or all if the budget is a threshold.",
         unit="sentences",
         ge=0,
     )
@@ -45,8 +45,8 @@ class LossDrop(Strategy):
     unit: ClassVar[str] = "nats per piece"
     models: ClassVar[frozenset[Model]] = frozenset({"mlm", "prior"})
     summary: ClassVar[str] = (
-        "Trains two masked language models, on the task corpus and on random text, and prefers sentences that the "
-        "first one fills in better."
+        "Trains one masked language model on the task corpus and one on random text, and prefers sentences that the "
+        "first model predicts better."
     )
     trust: ClassVar[str] = "Slow. It only re-orders the best sentences of the default strategy."
     Options: ClassVar[type[AdaptedOptions]] = LossDropOptions
@@ -92,11 +92,14 @@ class LossDrop(Strategy):
         if evidence.score >= _LEAST:
             return Parts(
                 parts=[evidence.whole],
-                notes=(f"Number {rank:,.0f} by {DomainClassifier.name}; both language models read this sentence.",),
+                notes=(f"Rank {rank:,.0f} by {DomainClassifier.name}; both language models scored this sentence.",),
             )
         return Parts(
             parts=[
-                Part(name="not read by the language models, so ranked after all sentences that were", value=_LEAST),
+                Part(
+                    name="not scored by the language models, so ranked after all scored sentences",
+                    value=_LEAST,
+                ),
                 Part(
                     name=f"-rank / sentences of the domain corpus; {DomainClassifier.name} gives rank {rank:,.0f}",
                     value=evidence.score - _LEAST,

@@ -76,7 +76,7 @@ class MooreLewis(Strategy):
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """Return one part per token: log2 P_D - log2 P_T given the tokens before it, over N + 1."""
+        """Return one part per token: (log2 P_D - log2 P_T) / (N + 1), given the tokens before it."""
         words = (retokenized if "retokenized" in evidence.model else own)(evidence.sentence)
         task, domain = (
             log10_by_token(
@@ -89,6 +89,6 @@ class MooreLewis(Strategy):
                 Part(name=f"{i}. {token}", value=(rest - ours) / len(task) / _BIT)
                 for i, ((token, ours), (_, rest)) in enumerate(zip(task, domain, strict=True), 1)
             ],
-            formula=f"each part is a token's bits under the task corpus's model minus those under the domain corpus's, "
-            f"divided by {len(task)}; they add up to the score",
+            formula=f"each part is a token's bits under the model of the task corpus minus its bits under the model of "
+            f"the domain corpus, divided by {len(task)}; the parts add up to the score",
         )

@@ -48,9 +48,7 @@ class NgramPerplexity(Strategy):
     in_short: ClassVar[str] = "worded like yours"
     unit: ClassVar[str] = "perplexity"
     prefer: ClassVar[Prefer] = "low"
-    summary: ClassVar[str] = (
-        "Prefers sentences whose word sequences a 5-gram model of the task corpus finds least surprising."
-    )
+    summary: ClassVar[str] = "Prefers sentences that a 5-gram model of the task corpus predicts well (low perplexity)."
     trust: ClassVar[str] = (
         "Trust it if the task corpus is formulaic (contracts, notes); it favours stock phrases and rejects rare names."
     )
@@ -122,7 +120,7 @@ def log10_by_token(model: KneserNey, words: Sequence[str]) -> list[tuple[str, fl
 
 
 _SHARE = 0.15  # share of a sentence's pieces that one pass of `sampled` masks
-_WIDTH = 1024  # rows of vocabulary size held at a time: 125 MB at 30,000 pieces
+_WIDTH = 1024  # pieces predicted at a time, each with a row of vocabulary size: 125 MB at 30,000 pieces
 
 
 class PseudoOptions(AdaptedOptions):
@@ -176,7 +174,7 @@ class PseudoPerplexity(Strategy):
     prefer: ClassVar[Prefer] = "low"
     models: ClassVar[frozenset[Model]] = frozenset({"mlm"})
     summary: ClassVar[str] = (
-        "Trains a masked language model on the task corpus and prefers sentences that it can fill in well."
+        "Trains a masked language model on the task corpus and prefers sentences that it predicts well."
     )
     trust: ClassVar[str] = (
         "The slowest: one forward pass of the model for every piece of the domain corpus. It favours stock phrases, as "
@@ -278,7 +276,7 @@ class PseudoPerplexity(Strategy):
             yield _Pass(read=read, masked=(), targets=list(read.places))
 
     def _budget(self, lengths: IntArray) -> int:
-        """Return the most pieces per batch for which at most `_WIDTH` pieces are predicted."""
+        """Return the batch size in pieces for which at most `_WIDTH` pieces are predicted."""
         usual = BUDGET.get(self._lm.model.device.type, BUDGET["cpu"])
         share = {"exact": 0.0, "sampled": _SHARE, "one-pass": 1.0}[self.options.method]
         return min(usual, int(_WIDTH / share)) if share else usual

@@ -29,8 +29,8 @@ class PredictionOptions(AdaptedOptions):
     )
     folds: int = option(
         1,
-        "Number of taggers, each trained without one fold of the labels; their counts are averaged. In a copy of a "
-        "labelled sentence, only the tagger that did not train on it counts. 1: a single tagger, as in the paper.",
+        "Number of taggers, each trained without one fold of the labels; their counts are averaged. For a labelled "
+        "sentence, only the tagger that did not train on it counts. 1: a single tagger, as in the paper.",
         ge=1,
         le=10,
     )
@@ -45,7 +45,7 @@ class NerSelected(Strategy):
     density: entities over tokens, with the same tie-break from the sixth decimal on. rarity: sum over the entities of
     1 / log(2 + number of entities of the type in D_C), with the same tie-break. type-balanced: in round r every type
     takes its r-th best sentence by count. The score is -r plus the tie-break, so -11.2 was taken in round 12. If two
-    types take one sentence, both use a turn. Sentences without entities come last.
+    types take the same sentence, each of them uses a turn. Sentences without entities come last.
     """
 
     name: ClassVar[str] = "ner-selected"
@@ -76,7 +76,7 @@ class NerSelected(Strategy):
         if self.options.rank not in ("rarity", "type-balanced"):
             return
         report.stage("counting the entities of the domain corpus")
-        # Both ranks need all of D_C first: a type's rarity and its queue of sentences are properties of the corpus.
+        # Read all of D_C first, because a type's rarity and its queue of sentences depend on the whole corpus.
         counts, keys = np.zeros(len(self._types)), []
         for batch in domain.batches(self.reads):
             report.check()
@@ -101,7 +101,7 @@ class NerSelected(Strategy):
         return scores
 
     def learned(self) -> Arrays:
-        """Return the value of an entity of each type, if types differ."""
+        """Return the types and the value of an entity of each type, for `rarity`."""
         return {"types": np.array(self._types), "worth": self._worth} if self.options.rank == "rarity" else {}
 
     @staticmethod
@@ -138,7 +138,7 @@ class NerSelected(Strategy):
         k = len(batch.spans)
         assert k == self.options.folds
         may = np.ones((k, len(batch)), dtype=bool)
-        # A tagger finds every entity of its training sentences, so it does not count for them.
+        # A tagger finds every entity of its training sentences, so its counts for these sentences are left out.
         if k > 1:
             copies = np.isin(batch.ids, self._labelled)
             may[:, copies] = fold(batch.ids[copies], k) == np.arange(k)[:, None]

@@ -22,7 +22,7 @@ class Turns:
     cut after `last` entries, so some rows of D_C may be in no list.
 
     ids: `(k,)` uint64, ascending: ids of the sentences in a list. rounds: `(k,)`, from 1. takers: `(k,)`, the first row
-    of T_C's vectors that takes the sentence in this round. cosines: `(k,)`, to the taker. last: number of rounds.
+    of T_C's vectors that takes the sentence in this round. cosines: `(k,)`, cosine to this row. last: number of rounds.
     """
 
     ids: IntArray
@@ -33,9 +33,9 @@ class Turns:
 
     @classmethod
     def of(cls, task: FloatArray, domain: Rows, ids: IntArray, report: Reporter) -> Self:
-        """Let T_C's unit rows `(m, d)` take rows of D_C, `(n, d)`, with these ids, `(n,)`. Rows of zeros are not taken.
+        """Let rows of T_C take rows of D_C. task: `(m, d)` unit rows. domain: `(n, d)` unit rows with `ids`, `(n,)`.
 
-        Ties in a list go to the lower row. The cost is n x m x d products.
+        Rows of zeros are not taken. Ties in a list go to the lower row. The cost is n x m x d products.
         """
         last = min(-(-_DEPTH * len(ids) // len(task)), len(ids))
         takers, rows, cosines = _lists(task, domain, last, report)
@@ -50,7 +50,7 @@ class Turns:
     def scores(self, ids: IntArray, largest: FloatArray) -> FloatArray:
         """Return (1 + cosine to the taker) / 2 minus the round, `(n,)`; see `standing`.
 
-        largest: `(n,)` largest cosine to T_C. Sentences in no list rank last, ordered by it.
+        largest: `(n,)` largest cosine to T_C. Sentences in no list rank last, in the order of `largest`.
         """
         places = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
         taken = self.ids[places] == ids
@@ -63,7 +63,7 @@ class Turns:
 
 
 def standing(cosines: FloatArray, rounds: IntArray) -> FloatArray:
-    """Return scores `(n,)` that put earlier rounds first, and within a round larger cosines."""
+    """Return scores `(n,)`: earlier rounds score higher; within a round, larger cosines do."""
     # Below 1, so that no cosine moves a sentence into another round.
     result: FloatArray = np.clip((1 + cosines.astype(np.float64)) / 2, 0, 1 - 2.0**-20) - rounds
     return result
@@ -78,7 +78,7 @@ def explained(evidence: Evidence, near: FloatArray, rows: IntArray) -> Parts:
     half = float(standing(near[[taker]], np.zeros(1, dtype=np.int64))[0])
     number = round(half - evidence.score)
     who = f"sentence {rows[taker]} of the task corpus"
-    late = f"taken in no round, so it ranks after the last one, {number - 1:,}"
+    late = f"taken in no round, so ranked after the last round, {number - 1:,}"
     round_ = f"taken in round {number:,} by {who}" if taken else late
     return Parts(
         parts=[
@@ -89,7 +89,7 @@ def explained(evidence: Evidence, near: FloatArray, rows: IntArray) -> Parts:
 
 
 def _lists(task: FloatArray, domain: Rows, depth: int, report: Reporter) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return, for each row of T_C, its `depth` nearest rows of D_C, nearest first: takers, rows, cosines `(t,)`."""
+    """Return takers, rows and cosines, `(t,)`: for each row of T_C its `depth` nearest rows of D_C, nearest first."""
     block = max(min(BLOCK, _HELD // len(task)), 1)
     across = np.ascontiguousarray(task.T)
     least = np.full(len(task), -np.inf, dtype=np.float32)  # smallest cosine that can still enter each list
@@ -111,7 +111,7 @@ def _lists(task: FloatArray, domain: Rows, depth: int, report: Reporter) -> tupl
 
 
 def _cut(parts: list[tuple[IntArray, IntArray, FloatArray]], depth: int) -> tuple[IntArray, IntArray, FloatArray]:
-    """Join lists, sort them by taker, and within a taker nearest first, and keep the first `depth` of each."""
+    """Join lists, sort them by taker and then by falling cosine, and keep the first `depth` entries of each taker."""
     takers, rows, cosines = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((rows, -cosines, takers))
     takers, rows, cosines = takers[order], rows[order], cosines[order]
