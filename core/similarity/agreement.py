@@ -32,8 +32,8 @@ class TwoMeasures:
 class Split:
     """Two sources that the measures order differently.
 
-    first, second: the measures that find the first source closer, and those that find the second closer. why: the
-    reason, as a sentence.
+    first, second: the measures that find the first source closer, and the measures that find the second closer. why:
+    the reason, as a sentence.
     """
 
     target: str
@@ -47,10 +47,11 @@ class Split:
 class Agreement:
     """Agreement of the measures.
 
-    measures: the raters (`Grid.voters`). items: items that every measure answers. left_out: ties and pairs without all
-    values. unanimous: items with one answer. first: {measure: number of answers "the first"}. observed, expected:
-    agreement, as shares. fleiss_kappa depends on the listed order of the sources. randolph_kappa does not, because it
-    assumes that both answers are equally likely. Either is None if undefined.
+    measures: the raters (`Grid.voters`). items: number of items that every measure answers. left_out: number of items
+    with a tie or a missing value. unanimous: number of items on which all measures agree. first: {measure: number of
+    answers "the first"}. observed, expected: agreement, as shares. fleiss_kappa depends on the listed order of the
+    sources. randolph_kappa does not, because it assumes that both answers are equally likely. Either is None if
+    undefined.
     """
 
     measures: tuple[str, ...]

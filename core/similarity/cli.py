@@ -112,9 +112,9 @@ def _matrix(target: str, rows: Sequence[SimilarityRow]) -> list[str]:
 
 
 def worth_in_words(judgement: Judgement) -> list[str]:
-    """Return as lines: Table 4 of Dai et al. 2019, r by other conventions, and the cost of following each measure.
+    """Return lines: r by all conventions (Table 4 of Dai et al. 2019), and the cost of following each measure.
 
-    The test of the rule and the agreement of the measures follow.
+    The test of the rule and the agreement of the measures come last.
     """
     lines = []
     for effect in judgement.effects:

@@ -26,7 +26,7 @@ class Grid:
     """Values of t targets, s sources and m measures.
 
     values: `(t, s, m)`, NaN if a pair could not be measured. prefer: per measure, the end that means "closer". spread:
-    `(t, s, m)`, range over the random samples; None for a single one and for a pasted table.
+    `(t, s, m)`, range over the random samples; None for a single sample and for a pasted table.
     """
 
     targets: tuple[str, ...]
@@ -80,12 +80,13 @@ def number(value: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lead:
-    """Lead of the source that a measure ranks first over the second, in the measure's unit; positive if it leads.
+    """Lead of the source that a measure ranks first over the source that it ranks second, in the measure's unit.
 
-    whole: lead in the table. on_parts: mean lead over the parts, which are smaller samples. low, high: 95% interval of
-    on_parts. p: two-sided p-value of the smaller of `whole` and `on_parts`, from the standard error over the parts.
-    parts: number of parts with a value of both sources. If there are too few, on_parts, low, high and p are None.
-    holds: True if the lead is beyond chance, by Holm over the target's measures.
+    A lead is positive if the first source is closer. whole: lead in the table. on_parts: mean lead over the parts,
+    which are smaller samples. low, high: 95% interval of on_parts. p: two-sided p-value of the smaller of `whole` and
+    `on_parts`, from the standard error over the parts. parts: number of parts with a value of both sources. If there
+    are too few, on_parts, low, high and p are None. holds: True if the lead is beyond chance, with Holm's correction
+    over the target's measures.
     """
 
     target: str
@@ -104,7 +105,7 @@ class Lead:
 def leads(grid: Grid, target: int, by_part: FloatArray) -> list[Lead]:
     """For each measure that has a vote and one best source, test if that source is really ahead.
 
-    by_part: `(p, s, m)` values of the target, NaN if missing; sources and measures as in `grid`.
+    by_part: `(p, s, m)` values of the target by part, NaN if missing; sources and measures as in `grid`.
     """
     sign = np.where(np.array(grid.prefer) == "low", -1.0, 1.0)
     drafts = []
@@ -136,7 +137,7 @@ def leads(grid: Grid, target: int, by_part: FloatArray) -> list[Lead]:
 
 
 def in_front(column: FloatArray) -> tuple[int, int] | None:
-    """Return the closest source and the next one of closeness `(s,)`; None below two values, or if they tie."""
+    """Return the two closest sources by closeness `(s,)`, closest first; None below two values, or if both tie."""
     finite = np.flatnonzero(np.isfinite(column))
     if len(finite) < 2:
         return None

@@ -45,7 +45,7 @@ class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
     measure: tuple[MeasureName, ...] = option(get_args(MeasureName), "Measure to compute; repeat for several.")
     cap_tokens: str = option(
         "equal",
-        f"Tokens drawn per source: a number, equal (as many as the smallest has, at most {MOST:,}) or none (all).",
+        f"Tokens drawn per source: a number, equal (the size of the smallest source, at most {MOST:,}) or none (all).",
     )
     min_source_tokens: int = option(
         10_000,
@@ -63,12 +63,12 @@ class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
     sizes: int = option(2, f"Number of smaller caps in the size curve, each 1/{SHRINK} of the one before.", ge=0, le=6)
     parts: int = option(
         8,
-        "Parts that the task corpus (T_C) and every source are cut into, to test leads against chance. "
+        "Number of parts into which the task corpus (T_C) and every source are cut to test leads against chance. "
         f"Leads are not tested with fewer than {FEWEST}.",
         ge=0,
         le=50,
     )
-    tokens: Tokens = option("words", "words: split into words and single marks; blanks: split at blanks only.")
+    tokens: Tokens = option("words", "words: split into words and punctuation marks; blanks: split at blanks only.")
     lowercase: bool = option(False, "Compare words in lower case.")
     seed: int = option(0, "Seed of the first sample; later samples take the next numbers.", ge=0, le=2**31)
 
@@ -115,8 +115,8 @@ class Party:
 class Round:
     """One measurement of all pairs.
 
-    cap: most tokens per source, None for all. kind: a random sample (draw), a point of the size curve, or a test of
-    leads on one part. part, of: index and number of the parts of the first sample and of the target.
+    cap: most tokens per source, None for all. kind: draw (a random sample), curve (a point of the size curve), or
+    part (one part of the first sample and of the target, to test leads). part, of: its index, and number of parts.
     """
 
     number: int
@@ -140,8 +140,8 @@ class Study:
         if not self.sources:
             raise CorpusError(
                 f"source: none has {config.min_source_tokens:,} tokens, the minimum of a comparison "
-                f"({', '.join(f'{party.name}: {party.n_tokens:,}' for party in groups)}); give larger ones, or lower "
-                "min_source_tokens."
+                f"({', '.join(f'{party.name}: {party.n_tokens:,}' for party in groups)}); give larger sources or "
+                "lower min_source_tokens."
             )
 
     @cached_property
@@ -326,7 +326,7 @@ def _compare(
 
 
 def _check_tokens(sample: Sample) -> None:
-    """Check that a sample has a token. Errors: CorpusError if not, as for a part of a very short text."""
+    """Check that a sample has a token. Errors: CorpusError, for example for a part of a very short text."""
     if not sample.n_tokens:
         raise CorpusError(f"{sample.name}: has too few sentences for so many parts; set fewer parts.")
 
@@ -376,7 +376,7 @@ def summarise(study: Study, cells: Cells) -> SimilarityResult:
 
 
 def _row(study: Study, name: str, i: int, j: int, cells: Cells) -> SimilarityRow:
-    """Return a row of the table: the mean over the draws, and how it was made."""
+    """Return a row of the table: the mean over the draws, and how this mean was computed."""
     measure, config = MEASURES[name], study.config
     by_draw = [cells[name, each.number, i, j] for each in study.of_kind("draw")]
     measured = [cell for cell in by_draw if cell.value is not None]
@@ -423,7 +423,7 @@ def _leads(study: Study, cells: Cells, grid: Grid, target: int) -> list[Lead]:
 
 
 def _curve(study: Study, cells: Cells) -> list[CurvePoint]:
-    """Return the values of the first draw and its smaller caps, by tokens."""
+    """Return the values of the first draw at its own and at smaller caps, the smallest cap first."""
     rounds = [*reversed(study.of_kind("curve")), study.rounds[0]]
     points = [(each, cell) for each in rounds if len(rounds) > 1 for cell in study.cells() if cell[1] is each]
     return [
@@ -485,9 +485,9 @@ def _ppl_readings(rows: Sequence[SimilarityRow]) -> list[str]:
     if not whole or (first := min(mean, key=mean.__getitem__)) == (other := min(whole, key=whole.__getitem__)):
         return []
     return [
-        f"Perplexity of {rows[0].target}: by the mean over sentences {first} is closest, but by the target as one text "
-        f"it is {other} ({number(whole[other])} against {number(whole[first])}). Short sentences of unknown words "
-        "dominate the mean, so look at the other values too."
+        f"Perplexity of {rows[0].target}: the mean over sentences is lowest for {first}, but the target as one text "
+        f"has the lowest value for {other} ({number(whole[other])} against {number(whole[first])}). Short sentences of "
+        "unknown words dominate the mean, so look at the other values too."
     ]
 
 

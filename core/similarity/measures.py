@@ -33,10 +33,10 @@ class PplOptions(Config):
 class Ppl:
     """Perplexity (PPL): mean over the target's sentences of P(sentence)^(-1/N) under a Kneser-Ney model of the source.
 
-    Dai et al. 2019, 4.2. The paper prints the sum over sentences, but its values can only be means. Both rank sources
-    alike for one target (SOURCES.md, Perplexity of a corpus). All models share one closed vocabulary of size V, taken
-    from all sources and targets. Otherwise a source with few words would look close for that reason alone. An unknown
-    word gets 1/V of the probability that the model keeps for unknown words.
+    Dai et al. 2019, 4.2. The paper prints the sum over sentences, but its values can only be means. Sum and mean rank
+    sources alike for one target (SOURCES.md, Perplexity of a corpus). All models share one closed vocabulary of size V,
+    taken from all sources and targets. Otherwise a source with few words would look close for that reason alone. An
+    unknown word gets 1/V of the probability that the model keeps for unknown words.
     """
 
     name: ClassVar[str] = "ppl"
@@ -71,7 +71,9 @@ class Ppl:
                 "perplexity; give a larger source."
             )
         if oov == 100:
-            report.note(f"perplexity: the source contains no word of {target.name}, so the value shows only that.")
+            report.note(
+                f"perplexity: the source contains no word of {target.name}, so the value has no further meaning."
+            )
         # Sentences without a known word have no perplexity here. They are left out, because the mean would be NaN.
         known = scores.perplexities(count_end=self._end, exclude_oov=True)
         columns = {
@@ -83,7 +85,7 @@ class Ppl:
         }
         convention = (
             f"mean over {len(perplexities):,} sentences, Kneser-Ney of order {self._order}, shared vocabulary of "
-            f"{self._size:,}, length {'with' if self._end else 'without'} the sentence's end"
+            f"{self._size:,}, sentence ends {'counted' if self._end else 'not counted'}"
         )
         if learnt.fallback_orders:
             convention += f", fallback discounts of order {', '.join(map(str, learnt.fallback_orders))}"
@@ -110,10 +112,10 @@ class Tvc:
     Options: ClassVar[type[Config]] = Config
 
     def __init__(self, options: Config, *, seed: int, vocabulary_size: int) -> None:
-        """Take no options: the sample decides about case and tokens."""
+        """Take no options, because the sample sets case and tokens."""
 
     def fit(self, source: Sample, report: Reporter) -> Counter[str]:
-        """Return {word: number of sentences of the source it occurs in}."""
+        """Return {word: number of sentences of the source that contain the word}."""
         report.check()
         return _sentence_counts(source)
 

@@ -28,7 +28,7 @@ CONVENTIONS: Mapping[str, str] = {
 ENOUGH = 4  # least number of targets for an interval, and least number of sources of each of these targets
 CLOSEST = 0.9999  # |r| is clipped to this value, so that Fisher's z stays finite
 ORDERS = 20_000  # most orders that are enumerated or drawn for a p-value, because a page waits for them
-SAME = 1e-9  # differences in r below it are rounding
+SAME = 1e-9  # smaller differences in r are rounding errors
 FEWEST_ADVISED = 4  # fewest sources with advice for a p-value; a useless rule gets 3 of 3 right in 1 of 6 cases
 Model = Literal["language model", "word vectors"]
 _Float64 = npt.NDArray[np.float64]
@@ -100,9 +100,9 @@ class Regret:
 class Chance:
     """Permutation p-values of r, one-sided: closer is better.
 
-    by_measure: {measure: share of the orders with at least the observed r}. best: share of the orders in which the
-    highest r of all measures is at least the highest observed r. orders: number of orders, the observed one included.
-    exact: True if these are all orders.
+    by_measure: {measure: share of the shuffled orders of the sources whose r is at least the observed r}. best: share
+    of the orders in which the highest r of all measures is at least the highest observed r. orders: number of orders,
+    the observed one included. exact: True if all possible orders were computed.
     """
 
     by_measure: Mapping[str, float]
@@ -139,9 +139,10 @@ class Advised:
 class Rule:
     """Test of the rule (see `rule`) on all sources.
 
-    right: sources, out of `advised`, whose mean F1 agrees with the advice. chance: expected number if the advice were
-    shuffled within each target. p: probability of at least `right` under that shuffling; None below FEWEST_ADVISED.
-    clear_right, clear: the same counts for sources whose interval excludes 0. sentence: the result in words.
+    right: number of the `advised` sources whose mean F1 agrees with the advice. chance: expected number if the advice
+    were shuffled within each target. p: probability of at least `right` under that shuffling; None below
+    FEWEST_ADVISED. clear_right, clear: the same counts for sources whose interval excludes 0. sentence: the result in
+    words.
     """
 
     rows: Sequence[Advised]
@@ -176,11 +177,11 @@ def correlations(grid: Grid, outcomes: Outcomes) -> dict[str, dict[str, Coeffici
 
 
 def _sums(convention: str, x: FloatArray, y: FloatArray, outcomes: Outcomes, there: npt.NDArray[np.bool_]) -> _Float64:
-    """Return one row per target that counts, `(k, 7)`: n, the sums of x, y, xx, yy, xy, and the number of sources."""
+    """Return a row per usable target, `(k, 7)`: n, the sums of x, y, xx, yy, xy, and the number of sources."""
     rows = []
     for target in range(len(x)):
         if convention == "pooled" and np.isnan(outcomes.none[target]):
-            continue  # without a baseline, F1 itself would count as a change
+            continue  # without a baseline, the change of F1 is unknown
         here = there[target]
         a, b = x[target, here].astype(np.float64), y[target, here].astype(np.float64)
         weight, extra = np.ones(len(a)), 0.0
@@ -413,7 +414,7 @@ def _by_sign(lead: float) -> Model | None:
 
 
 def _moments(outcomes: Outcomes, target: int, source: int) -> tuple[float, float, int]:
-    """Return the mean, the variance (over n - 1) and n."""
+    """Return the mean, the variance (divisor n - 1) and n."""
     n = int(outcomes.runs[target, source])
     return float(outcomes.mean[target, source]), float(outcomes.sd[target, source] ** 2) * n / max(n - 1, 1), n
 
@@ -430,8 +431,8 @@ def _tested(rows: Sequence[Advised]) -> Rule:
     p = min(float(distribution[right:].sum()), 1.0) if len(advised) >= FEWEST_ADVISED else None
     clear_right = sum(row.advice == row.better for row in clear)
     sentence = (
-        "The rule (close source: its language model, distant source: its word vectors) predicted the better of the "
-        f"two for {right} of {len(advised)} sources (chance {expected:.3g}"
+        "The rule (close source: its language model, distant source: its word vectors) predicted the better "
+        f"model for {right} of {len(advised)} sources (by chance {expected:.3g}"
     )
     if p is None:
         sentence += f"); with fewer than {FEWEST_ADVISED} sources there is no test."

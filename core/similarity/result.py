@@ -135,7 +135,7 @@ def advise(grid: Grid, target: int, ahead: Sequence[Lead] = (), past: Sequence[R
     for measure, source in grid.only(voters).closest(target).items():
         votes.setdefault(source, []).append(title(measure))
     if not votes:
-        return f"No measure puts one source first for {name}: all are equally far, or could not be measured."
+        return f"No measure ranks one source first for {name}: the sources are equally close, or could not be measured."
     (first, supporters), *others = sorted(votes.items(), key=lambda vote: -len(vote[1]))
     # The votes are sorted, so only the second source can tie with the first.
     if others and len(others[0][1]) == len(supporters):
@@ -158,7 +158,7 @@ def _doubt(target: str, ahead: Sequence[Lead]) -> str:
     unjudged = f"; by {listed(short)} there is too little text to judge it" if short else ""
     other = f"other text of {target} and of the sources"
     if chance := [title(lead.measure) for lead in judged if not lead.holds]:
-        return f"the lead may be chance by {listed(chance)}, so {other} may reverse it{unjudged}"
+        return f"by {listed(chance)} the lead may be chance, so {other} may reverse it{unjudged}"
     parts = min(lead.parts for lead in judged)
     whose = "the" if short else "every"
     return f"{whose} lead is beyond chance, also on {other} (95%, {parts} parts of each){unjudged}"

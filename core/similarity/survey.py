@@ -69,12 +69,12 @@ def read_answers(text: str, name: str = "the table") -> list[Answer]:
     rows = csv.DictReader(lines, delimiter=max(",;\t", key=(lines or [""])[0].count), skipinitialspace=True)
     rows.fieldnames = [column.strip("\ufeff ").lower() for column in rows.fieldnames or ()]
     if lacking := [column for column in _COLUMNS if column not in rows.fieldnames]:
-        raise ReadError(name, 1, f"has no column {lacking[0]}; it needs target, a, b and answer, and may have person.")
+        raise ReadError(name, 1, f"has no column {lacking[0]}; give target, a, b, answer and optionally person.")
     answers = []
     for row in rows:
         cells = {column: (row[column] or "").strip() for column in rows.fieldnames}
         if not (cells["target"] and cells["a"] and cells["b"]) or cells["a"] == cells["b"]:
-            raise ReadError(name, rows.line_num, "lacks a target or two different sources; give each answer all three.")
+            raise ReadError(name, rows.line_num, "lacks a target or two different sources; fill in target, a and b.")
         answers.append(
             Answer(
                 person=cells.get("person") or f"line {rows.line_num}",

@@ -65,8 +65,8 @@ def judge_named(reference: str, measures: Sequence[str] = ()) -> Judgement:
         if own := judge_own(reference, measures):
             return own
         raise ConfigError(
-            f"{reference}: no finished experiment has variants vectors:SOURCE or lm:SOURCE of its sources, with one of "
-            "its targets as the task corpus or the labelled data; run one first."
+            f"{reference}: no finished experiment has a variant vectors:SOURCE or lm:SOURCE of a source of this run, "
+            "and one of its targets as the task corpus or the training set; run such an experiment first."
         )
     path = Path(reference)
     try:

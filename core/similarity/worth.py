@@ -63,7 +63,8 @@ class Pasted:
 class Trained:
     """A variant of an experiment.
 
-    source: fingerprint of the corpus it started from, None if unknown. f1: micro F1 of every run, percent.
+    source: fingerprint of the corpus that the variant started from, None if unknown. f1: micro F1 of every run,
+    percent.
     """
 
     arm: str
@@ -178,7 +179,7 @@ def _sentence(
 
 
 def _chance_words(by_chance: Chance | None, measures: int) -> str:
-    """Return a clause with the p-value of the best measure, which allows for its choice among all measures."""
+    """Return a clause with the p-value of the best measure, corrected for its choice among all measures."""
     if by_chance is None:
         return ""
     of = f"the best of {measures} measures" if measures > 1 else "one measure"

@@ -47,10 +47,10 @@ class WvvOptions(Config):
 
 
 class Wvv:
-    """Mean over the shared words of the squared distance that a skip-gram vector moves.
+    """Mean squared distance that the skip-gram vectors of the shared words move.
 
-    The printed formula divides by all words of the source and by the dimension. Words that the target lacks never move,
-    so this formula mostly measures vocabulary size. The values in the paper cannot come from it (SOURCES.md, Word
+    The formula in the paper divides by all words of the source and by the dimension. Words that the target lacks never
+    move, so this formula mostly measures vocabulary size. The values in the paper cannot come from it (SOURCES.md, Word
     vector variance). The column `wvv_eq` holds the literal formula. Training continues with the same model: vocabulary,
     output vectors and frequencies remain those of the source. WVV grows with the number of updates, so compare only
     sources of one target.
@@ -64,8 +64,8 @@ class Wvv:
     looks_at: ClassVar[str] = "contexts of words"
     columns: ClassVar[Mapping[str, str]] = {
         "wvv_eq": "mean over all words of the source and all dimensions, exactly the formula in the paper",
-        "wvv_l2": "mean distance over the words in both",
-        "shared": "words in both",
+        "wvv_l2": "mean distance over the words in both corpora",
+        "shared": "words in both corpora",
         "covered": "share of the target's running words that have a vector of the source",
     }
     Options: ClassVar[type[Config]] = WvvOptions
@@ -113,8 +113,8 @@ class Wvv:
         if covered < COVERED:
             raise CorpusError(
                 f"{target.name}: only {covered:.0%} of its words have a vector of the source. Vectors without training "
-                f"do not move, so they would look close. Word vector variance needs {COVERED:.0%}: give texts in one "
-                "language and script, and enough of them."
+                f"do not move, which would look close. Word vector variance needs {COVERED:.0%}: give more text in one "
+                "language and script."
             )
         if len(shared) < FEW:
             report.note(
@@ -128,8 +128,8 @@ class Wvv:
         o = self._options
         threads = "1 worker" if o.workers == 1 else f"{o.workers} workers, so not repeatable"
         convention = (
-            f"mean over {len(shared):,} words in both of {len(learnt.wv):,} in the source, summed over {o.dimension} "
-            f"dimensions; skip-gram, window {o.window}, {o.negative} negative, {o.skipgram_epochs} epochs on either, "
+            f"mean over {len(shared):,} shared words of {len(learnt.wv):,} in the source, summed over {o.dimension} "
+            f"dimensions; skip-gram, window {o.window}, {o.negative} negative, {o.skipgram_epochs} epochs per corpus, "
             f"{threads}"
         )
         return measurement(self, columns.pop("wvv"), convention=convention, columns=columns)

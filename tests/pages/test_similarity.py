@@ -117,7 +117,7 @@ def test_pasted_table_is_correlated_and_an_invalid_line_is_named() -> None:
     page_text = texts(app)
     for r in ("-0.618", "-0.748", "0.667", "0.739", "**48 of 60**", "6 of 6", "+3.42 [+3.02, +3.82]"):
         assert r in page_text
-    assert plain("15 of 23 sources (chance 11.7, p = 0.12)") in page_text
+    assert plain("15 of 23 sources (by chance 11.7, p = 0.12)") in page_text
     assert not any(each.proto.expanded for each in app.expander if "correlation" in each.label)
     app.text_area[0].set_value("target,source,ppl\na,x,close\na,y,2")
     next(each for each in app.button if each.label == "Correlate").click().run()

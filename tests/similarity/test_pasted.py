@@ -99,12 +99,12 @@ def test_advice_states_confidence_and_past_losses() -> None:
     assert advice(VALUES, 0.1) == f"{beyond}."
     lost = "on your past runs (2 targets) the closest source lost 0.1 points on average against the best."
     assert advice(VALUES, 0.1, (PAST,)) == f"{beyond}; {lost}"
-    chance = "the lead may be chance by PPL and WVV, so other text of t0 and of the sources may reverse it."
+    chance = "by PPL and WVV the lead may be chance, so other text of t0 and of the sources may reverse it."
     assert advice(VALUES, 1.5).endswith(chance)
     assert advice(VALUES).endswith("this was not tested against chance.")
     assert advice(VALUES[..., 1:]).startswith("The measures are split over t0: s1 by PPL and s0 by WVV")
     for nothing in (np.zeros((1, 2, 3)), np.full((1, 2, 3), np.nan)):
-        assert "No measure puts one source first" in advice(nothing)
+        assert "No measure ranks one source first" in advice(nothing)
     assert "the only source" in advice(np.zeros((1, 1, 3)))
     table = replace(grid(VALUES), measures=("PPL", "WVV", "TVC"))
     both = replace(grid(np.dstack([VALUES, VALUES[..., 2:]])), measures=("ppl", "wvv", "tvc", "tvcc"))

@@ -218,7 +218,7 @@ def test_rule_on_table_3_gives_the_golden_numbers(table_3: Pasted) -> None:
     assert by_pair["CADEC", "Wiki"].advice is None  # the middle of five
     level = by_pair["CRAFT", "PubMed"]
     assert (level.better, level.clear) == (None, False)
-    assert "two for 15 of 23 sources (chance 11.7, p = 0.12), which may well be chance" in found.sentence
+    assert "model for 15 of 23 sources (by chance 11.7, p = 0.12), which may well be chance" in found.sentence
 
 
 def test_chance_of_the_rule_equals_all_permutations_of_advice() -> None:
@@ -233,7 +233,7 @@ def test_chance_of_the_rule_equals_all_permutations_of_advice() -> None:
     assert (found.right, found.advised) == (3, 4)
     assert found.chance == pytest.approx(np.mean(right)) == 2
     assert found.p == pytest.approx(np.mean([n >= 3 for n in right]))
-    assert "3 of 4 sources (chance 2, p = 0.5), which may well be chance." in found.sentence
+    assert "3 of 4 sources (by chance 2, p = 0.5), which may well be chance." in found.sentence
 
 
 def test_rule_needs_four_sources_for_a_test() -> None:
@@ -241,7 +241,7 @@ def test_rule_needs_four_sources_for_a_test() -> None:
     found = rule(*made([4, 3, 2, 1], [60, 60, nan, 50], [50, nan, 50, 60]))
     assert found is not None
     assert ([row.source for row in found.rows], found.p) == (["s0", "s3"], None)
-    assert "2 of 2 sources (chance 1); with fewer than 4 sources there is no test" in found.sentence
+    assert "2 of 2 sources (by chance 1); with fewer than 4 sources there is no test" in found.sentence
     grid, (lm, _) = made([1, 2], [60, 60], [50, 50])
     assert rule(grid, [lm]) is None
     assert rule(*made([1, 2], [60, nan], [nan, 50])) is None

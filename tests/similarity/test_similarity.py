@@ -125,7 +125,7 @@ def test_lead_that_may_be_chance_is_reported_as_such(piles: dict[str, str], seal
     found = compared(piles, target=(piles["fruit-task"], short), source=twins, measure=("ppl",), parts=8)
     leads = {lead["target"]: lead for lead in found["leads"]}
     assert leads["fruit-task"]["holds"] is False
-    assert "the lead may be chance by perplexity, so other text of fruit-task" in found["recommendation"]["fruit-task"]
+    assert "by perplexity the lead may be chance, so other text of fruit-task" in found["recommendation"]["fruit-task"]
     assert leads["short"]["p"] is None
     assert found["recommendation"]["short"].endswith("there is too little text to test this against chance.")
     assert not any("too few sentences" in warning for warning in found["warnings"])
@@ -283,7 +283,7 @@ def test_finished_experiments_become_outcomes(piles: dict[str, str]) -> None:
     (found,) = own_outcomes(grid, [("fruit-task", board)], {"fruit": "fruit", "metal": "metal"})
     assert (found.name, found.mean.tolist(), found.none.tolist()) == ("word vectors", [[56, 53]], [51])
     assert similarity.judge_own(run_id) is None  # there is no experiment
-    with pytest.raises(ConfigError, match="no finished experiment has variants vectors:SOURCE or lm:SOURCE"):
+    with pytest.raises(ConfigError, match="no finished experiment has a variant vectors:SOURCE or lm:SOURCE"):
         similarity.judge_named(run_id)
     renamed = [*trained(none=[40.0]), Trained(arm="lm:old name", source="f00d", f1=[41.0])]
     other = trained(none=[0.0], tapt=[0.0])  # another network's baseline
