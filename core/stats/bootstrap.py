@@ -16,9 +16,9 @@ The same simulations then give a coverage of 93% to 98%.
 
 Variants of an experiment share the seeds of their taggers. A seed sets the order of the data and the initial weights of
 new layers. From four seeds on, variants are compared seed by seed, as pairs (`PAIRED_FROM`). Pairs remove
-noise that a seed adds to both variants, but cost degrees of freedom. On committed counts of four replicates, the
-variance of the difference was 17% smaller on bc5cdr and 65% smaller on conll2003. With two or three seeds, the lost
-degrees of freedom cost more than that, so each variant resamples its own seeds. If a variant has only one selection and
+noise that a seed adds to both variants, but cost degrees of freedom. With four replicates, pairs made the variance of
+the difference 17% smaller on bc5cdr and 65% smaller on conll2003. With two or three seeds, the lost degrees of freedom
+cost more than pairs save, so each variant resamples its own seeds. If a variant has only one selection and
 one pre-training, the interval does not include their random variation.
 
 With swapped halves, each replicate has its own labels and test sentences, the same in both variants. Variants are then
@@ -35,8 +35,8 @@ whole variance of the sentences is subtracted from that between replicates and i
 
 A reference variant trains nothing, so it has one evaluation and no seeds. `compare_line` repeats it for every seed of
 `none`. It then has no variance between seeds, and no interaction of seeds and sentences. The variance of its
-difference keeps two parts: that between the seeds of `none`, and that of the test sentences. Both variants share the
-sentences, so these are resampled for both at once, and sentences that are hard for both cancel out. All variance
+difference keeps two parts: the variance between the seeds of `none`, and that of the test sentences. Test sentences are
+resampled for both variants at once, so that sentences that are hard for both cancel out. All variance
 between seeds is estimated from `none` alone. If its few seeds score nearly the same by chance, Satterthwaite's formula
 gives too many degrees of freedom. In simulations of three seeds with a large spread, the interval covered the truth in
 91% of cases, and in 93% with the limit `LINE_DOF`.
@@ -63,10 +63,10 @@ class Difference:
     """Mean F1 of one variant minus that of another, in points.
 
     lo, hi: interval at `level`. above: share of the bootstrap samples above 0. p: two-sided. system, other: F1 of each
-    seed, percent. se_seeds, se_sentences: standard errors in points from other seeds and from another test set of
-    `n_sentences`. se_both: the part of `se_sentences` that differs between seeds, so that more seeds average it out.
-    dof: degrees of freedom of the whole standard error; 0: the spread is unknown. paired: True if evaluations were
-    compared as pairs.
+    seed, percent. se_seeds, se_sentences: standard errors in points due to the choice of seeds, and due to the choice
+    of `n_sentences` test sentences. se_both: the part of `se_sentences` that differs between seeds, so that more seeds
+    average it out. dof: degrees of freedom of the whole standard error; 0 if the spread is unknown. paired: True if
+    evaluations were compared as pairs.
     """
 
     delta: float
@@ -92,7 +92,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resampled:
-    """A difference: F1 per seed, `(d,)` bootstrap samples around the estimate, and unbiased variances."""
+    """A difference of two variants: F1 per seed, `(d,)` bootstrap samples minus their mean, and unbiased variances."""
 
     draws: FloatArray
     system: FloatArray
@@ -136,7 +136,7 @@ class Resampled:
             hi=min(float(hi), 100.0),
             level=level,
             above=above,
-            p=self.p,  # Student's t, because counted draws give no p below 1 / draws, which Holm's order may need
+            p=self.p,  # by Student's t, because counting draws gives no p below 1 / draws, which Holm may need
             system=tuple(self.system.tolist()),
             other=tuple(self.other.tolist()),
             se_seeds=sqrt(self.var_seeds),
@@ -159,7 +159,7 @@ def compare(
 ) -> Difference:
     """Return the difference between `system` and `other`: one evaluation per seed, all on the same test sentences.
 
-    same_seeds: True if evaluations at the same place have the same seed, so that they may be compared as pairs.
+    same_seeds: True if evaluations at the same index have the same seed, so that they may be compared as pairs.
     With a single seed or a single sentence, the interval is [-100, 100].
     Errors: CorpusError if the evaluations are of different sentences or there are none.
     """
@@ -189,7 +189,7 @@ def resample(
     tables = tables_of([*system, *other], len(system) if system[0].tested is not None else 1)
     m, rng = tables.shape[1], np.random.default_rng(seed)
     whole, resampled = _f1(np.ones((1, m)), tables)[0], _resampled_f1(tables, draws, rng)
-    moved = resampled - whole  # effect of another test set on the F1 of each seed
+    moved = resampled - whole  # effect of resampled test sentences on the F1 of each seed
     if tested := [one.tested for one in system if one.tested is not None]:
         return _by_replicate(whole, resampled, tables, np.stack(tested), rng)
     if same_seeds and len(system) == len(other) >= PAIRED_FROM:
@@ -221,7 +221,7 @@ def resample(
 def _by_replicate(
     whole: FloatArray, resampled: FloatArray, tables: FloatArray, tested: BoolArray, rng: np.random.Generator
 ) -> Resampled:
-    """Do the same as `resample` for pairs of replicates.
+    """Resample as in `resample`, but with replicates as pairs.
 
     whole, resampled: F1 of each evaluation, `(2 r,)` and `(draws, 2 r)`: the r replicates of one variant, then those of
     the other, in the same order. tables: see `tables_of`. tested: `(r, sentences)`, True if the replicate was tested on
@@ -254,13 +254,13 @@ def _by_replicate(
 def seeds_part(
     noise: FloatArray, both: FloatArray, sentences: FloatArray, counts: tuple[int, int], m: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the seeds' part of a difference's variance, and its degrees of freedom, for one or many experiments.
+    """Return the part of a difference's variance due to seeds, and degrees of freedom, for one or many experiments.
 
     noise: `(2, ...)` variance of each variant's mean, estimated between its seeds. sentences: `(...)` variance from the
     test sentences. both: `(...)` variance that noise and sentences both include. counts: number of seeds of each
     variant. m: number of test sentences.
     """
-    # Subtract `both` once because it is counted twice. By chance it may exceed the noise.
+    # Subtract `both` once because it is counted twice. By chance `both` may exceed the noise.
     seeds = np.maximum(noise.sum(axis=0) - both, 0.0)
     doubt = noise[0] ** 2 / (counts[0] - 1) + noise[1] ** 2 / (counts[1] - 1) + sentences**2 / max(m - 1, 1)
     # Satterthwaite: each part has its own degrees of freedom. Without any variance, use the normal distribution.
@@ -296,7 +296,7 @@ def interval(evaluations: Sequence[Evaluation], *, level: float = 0.95) -> tuple
     Uses the method of `compare`, against a variant that finds nothing. For a single tagger, only sentences are
     resampled.
     """
-    # Repeat a single tagger three times: no spread between seeds, and the limit for two seeds does not apply.
+    # Repeat a single tagger three times, so that seeds have no spread and the limit for two seeds does not apply.
     arm = list(evaluations) * 3 if len(evaluations) == 1 else evaluations
     nothing = [replace(one, tp=0 * one.tp, predicted=0 * one.predicted) for one in arm]
     difference = compare(arm, nothing, draws=1000, level=level)

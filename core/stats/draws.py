@@ -10,7 +10,7 @@ from core.results import BoolArray, FloatArray, IntArray
 def uniform(ids: IntArray, seed: int) -> FloatArray:
     """Return numbers in (0, 1) that depend on id and seed only, shape (n,).
 
-    They are splitmix64's finaliser (Steele et al. 2014) of id + seed.
+    Each number is the finaliser of splitmix64 (Steele et al. 2014), applied to id + seed.
     """
     x = ids.astype(np.uint64) + np.uint64((seed * 0x9E3779B97F4A7C15 + 0x9E3779B97F4A7C15) % 2**64)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -45,7 +45,7 @@ def _shares(sizes: IntArray, n: int) -> IntArray:
     left = min(n, int(sizes.sum()))
     while left:
         open_ = np.flatnonzero(shares < sizes)
-        # Fewer are left than strata: give them to the first strata, so that shares depend only on sizes and `n`.
+        # If fewer are left than strata, the first strata get them, so that shares depend only on sizes and `n`.
         if left < len(open_):
             shares[open_[:left]] += 1
             break
@@ -75,13 +75,13 @@ def dealt(groups: IntArray, shares: Sequence[float], seed: int) -> list[IntArray
 
 
 def kept_in_smallest(part: IntArray, copies: IntArray) -> tuple[BoolArray, int]:
-    """Keep duplicates of a sentence in one part only: their smallest part, or the last of equal ones.
+    """Keep duplicates of a sentence in one part only: the smallest one, or the last of equally small ones.
 
     part: `(n,)` part of each row, from 0. copies: `(n,)` duplicate group of each row. Return True for rows to keep,
     `(n,)`, and the number of duplicate groups that were in several parts.
     """
     sizes = np.bincount(part)
-    order = np.lexsort((-np.arange(len(sizes)), sizes))  # the smallest first; of equal ones the last first
+    order = np.lexsort((-np.arange(len(sizes)), sizes))  # ascending by size; of equally large parts, the last one first
     rank = np.argsort(order)[part]
     _, group = np.unique(copies, return_inverse=True)
     first = np.full(group.max() + 1, len(sizes))

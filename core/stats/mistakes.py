@@ -75,7 +75,7 @@ def mistakes(gold: Iterable[Entity], guess: Iterable[Entity]) -> tuple[Mistake, 
 
     An entity is part of one mistake at most. Entities that do not match are paired: first those with the same span
     (wrong type). Then overlapping ones of the same type (wrong border), then all other overlapping ones (wrong type).
-    The rest are missed or invented.
+    The remaining entities are missed or invented.
     """
     gold_spans, guess_spans = sorted(set(gold)), sorted(set(guess))
     # Leave out exact matches, because they are no mistakes.

@@ -27,7 +27,7 @@ def parts(sentences: int) -> tuple[int, ...]:
 
 
 def lacking(sentences: int, more: int, seeds: int) -> str:
-    """Return why no estimate is possible, as far as that is known before training; "" if one may be."""
+    """Return why no estimate is possible, if this is known before training; else ""."""
     if sentences < LEAST:
         return f"the training set has {count(sentences, 'sentence')}; an estimate needs {LEAST}"
     if more > FURTHEST * sentences:
@@ -36,7 +36,7 @@ def lacking(sentences: int, more: int, seeds: int) -> str:
 
 
 def expected(tables: Mapping[int, Sequence[Evaluation]], more: int) -> Forecast | str:
-    """Forecast F1 with `more` further labelled sentences, or return why it cannot be estimated.
+    """Forecast F1 with `more` further labelled sentences, or return why no estimate is possible.
 
     tables: {size: an evaluation per seed}, ascending; at least three sizes and two seeds, all on the same test
     sentences. The largest size is the training set. Errors: CorpusError if this does not hold.

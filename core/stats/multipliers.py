@@ -25,7 +25,7 @@ class Worth:
     """Multiple of `size` that the other variant needs for the same F1.
 
     most: largest multiple that was run. times: the multiple, from 1 (which means 1 or less) to `most` (`most` or more).
-    lo, hi: 95% interval; None if it extends below 1, or beyond `most`. replicates: number that it is based on.
+    lo, hi: 95% interval; None if it extends below 1, or beyond `most`. replicates: number of replicates used.
     """
 
     size: float
@@ -63,7 +63,7 @@ class Multiples:
 def contrasts(sizes: Sequence[float]) -> tuple[FloatArray, FloatArray]:
     """Return multiples of the first of the ascending `sizes`, `(g,)`, and weights `(g, 1 + s)`.
 
-    The weighted sum of the variant's F1 and the other's F1 at each size is the difference at that multiple.
+    With the F1 of the variant and of the other one at each size, a row of weights gives the difference at a multiple.
     """
     logs = np.log(np.asarray(sizes, dtype=np.float64) / sizes[0])
     grid = np.unique(np.concatenate([np.linspace(0, logs[-1], STEPS), logs]))
@@ -81,8 +81,8 @@ def multiples(
     """Return the multiple at which the difference falls to 0, with its interval.
 
     ratios: `(g,)` multiples. gaps: `(g, r, ...)` differences in r replicates, at least two. sentences: `(g, ...)`
-    variance of their mean that the `m` test sentences cause. both: the part of this variance that the variance between
-    replicates also includes.
+    variance of the mean difference that the `m` test sentences cause. both: the part of this variance that is also
+    included in the variance between replicates.
     """
     from scipy.special import stdtrit
 
@@ -97,7 +97,7 @@ def multiples(
     order = np.arange(len(ratios)).reshape(-1, *[1] * (delta.ndim - 1))
     last = np.where(above & (order <= nearest), order, 0).max(axis=0)
     first = np.where(below & (order >= nearest), order, len(ratios) - 1).min(axis=0)
-    # Check the ends, too: with few replicates the test may reject some multiple by chance.
+    # Check the ends, too, because with few replicates the test may reject a single multiple by chance.
     return Multiples(
         times=times,
         lo=np.where(above[0], ratios[last], 0.0),

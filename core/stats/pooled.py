@@ -1,8 +1,8 @@
 """Mean differences over several corpora: for these corpora (fixed effects), and for similar ones (random effects).
 
-For these corpora: the mean of their differences; their variances add up (Satterthwaite 1946). For similar ones: these
-are a sample, so the variance of their differences is used, with Student's t and one degree of freedom fewer than there
-are corpora (Hartung and Knapp 2001 with equal weights; SOURCES.md, Several corpora).
+For these corpora, the variances of their differences add up (Satterthwaite 1946). For similar corpora, these are only
+a sample. The variance between their differences is then used, with Student's t and one degree of freedom fewer than
+there are corpora (Hartung and Knapp 2001 with equal weights; SOURCES.md, Several corpora).
 """
 
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ class Mean:
 
     @property
     def look(self) -> Look:
-        """This mean at an interim analysis."""
+        """This mean, as the data of an interim analysis."""
         return Look(delta=self.delta, p=self.p, falling=self.falling, fixed=self.fixed)
 
     def half(self, level: float = 0.95) -> FloatArray:
@@ -76,7 +76,7 @@ class Mean:
 def fixed_effects(delta: FloatArray, falling: FloatArray, fixed: FloatArray, dof: FloatArray) -> Mean:
     """Return the mean over these corpora. Arguments: `(corpora, ...)`."""
     n, each = len(delta), falling + fixed
-    # Satterthwaite, with the degrees of freedom of each corpus. If one variance is unknown, the mean's is, too.
+    # Satterthwaite, with the degrees of freedom of each corpus. If one variance is unknown, so is that of the mean.
     doubt = (each**2 / np.where(dof > 0, dof, 1.0)).sum(axis=0)
     known, sure = (dof > 0).all(axis=0), doubt == 0
     together = np.where(sure, SURE, each.sum(axis=0) ** 2 / np.where(sure, 1.0, doubt))
@@ -91,7 +91,7 @@ def fixed_effects(delta: FloatArray, falling: FloatArray, fixed: FloatArray, dof
 def random_effects(delta: FloatArray) -> Mean:
     """Return the mean over all corpora of which these, `(corpora, ...)` and at least two, are a sample.
 
-    The variance between corpora includes both true differences and chance, so neither needs to be known separately.
+    The variance between corpora includes true differences and chance, so the two need not be known separately.
     """
     n = len(delta)
     spread = delta.var(axis=0, ddof=1) / n

@@ -28,9 +28,9 @@ EXPERIMENTS = 4000  # a chance of 50% is then known to within 1.6 points
 class Simulated:
     """Finished experiments or studies, arrays `(d,)`.
 
-    sign: what was detected (1, -1, 0). replicates: number at the end. delta, se, dof: difference, standard error and
-    degrees of freedom at the end. truth: true mean of the corpora in each study. others: standard error of the mean
-    difference for other corpora, with `corpora` - 1 degrees of freedom.
+    sign: 1 for a detected gain, -1 for a loss, else 0. replicates: number at the end. delta, se, dof: difference,
+    standard error and degrees of freedom at the end. truth: true mean of the corpora in each study. others: standard
+    error of the mean difference for other corpora, with `corpora` - 1 degrees of freedom.
     """
 
     sign: FloatArray
@@ -43,7 +43,7 @@ class Simulated:
     corpora: int
 
     def covers(self, effect: float, level: float = 0.95) -> BoolArray:
-        """Return True for each interval that includes the truth, `(d,)`. effect: mean truth over all corpora."""
+        """Return True, `(d,)`, for each interval that includes the truth. effect: mean truth over all corpora."""
         from scipy.special import stdtrit
 
         true = self.truth if self.corpora > 1 else effect
@@ -51,7 +51,7 @@ class Simulated:
         return held
 
     def covers_others(self, effect: float, level: float = 0.95) -> BoolArray:
-        """Return True for each interval for other corpora that includes their mean `effect`, `(d,)`."""
+        """Return True, `(d,)`, for each interval that includes `effect`, the mean over other corpora."""
         from scipy.special import stdtrit
 
         held: BoolArray = np.abs(self.delta - effect) <= self.others * stdtrit(self.corpora - 1, (1 + level) / 2)
@@ -93,7 +93,7 @@ class _World:
 def _of_halves(spread: Spread, replicates: int, d: int, rng: np.random.Generator) -> FloatArray:
     """Return the effects of the sampled labels, and of the half that is tested, on a difference; (replicates, d).
 
-    The effect of a half changes its sign in the next replicate. Its sd is that of all sentences.
+    The effect of a half changes its sign in the next replicate. Its sd equals `Spread.sentences`.
     """
     halves = rng.normal(size=(-(-replicates // 2), 1, d))
     swapped: FloatArray = np.concatenate([halves, -halves], axis=1).reshape(-1, d)[:replicates]
@@ -204,7 +204,7 @@ class Power:
     share: float
 
 
-@lru_cache(4096)  # a form calls it again after each input
+@lru_cache(4096)  # a form calls this function after each input
 def power(spread: Spread | tuple[Spread, ...], looks: tuple[int, ...], effect: float) -> Power:
     """Return the power of a plan whose variants differ by `effect`; 0 with a single replicate.
 

@@ -39,7 +39,7 @@ class Laws:
 
     def reach(self, f1: FloatArray) -> FloatArray:
         """Return the size at which each law reaches `f1` `(d,)`; inf if it never does."""
-        # If f1 is above c, or the law is flat (a = 0), it is never reached.
+        # A law never reaches f1 if f1 is above c, or if the law is flat (a = 0).
         room = (self.c - f1) / np.where(self.a > 0, self.a, np.nan)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             sizes = np.where(room > 0, room ** (-1 / self.b), inf)
@@ -60,7 +60,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """Labelled sentences that one variant saves over another at the current size. lo, hi: 80% interval of the draws.
+    """Labelled sentences that one variant saves over another at the current size. lo, hi: 80% interval over the draws.
 
     A value is inf if the other variant's law never reaches this F1.
     """
@@ -77,8 +77,8 @@ class Saved:
 def fit(points: Mapping[int, Sequence[float]], *, seed: int = 0) -> Laws:
     """Fit laws to the mean F1s. points: {size above 0: F1 of each run}, at least three sizes.
 
-    Non-negative least squares over a grid of exponents. Each draw adds noise to the means, by the spread of runs pooled
-    over sizes. Errors: CorpusError for fewer than three sizes.
+    Uses non-negative least squares over a grid of exponents. Each draw adds noise to the means, with the spread of runs
+    pooled over sizes. Errors: CorpusError for fewer than three sizes.
     """
     sizes, runs = _by_size(points)
     means, counts = np.array([run.mean() for run in runs]), np.array([len(run) for run in runs])
@@ -90,10 +90,10 @@ def fit(points: Mapping[int, Sequence[float]], *, seed: int = 0) -> Laws:
 
 
 def _by_size(points: Mapping[int, Sequence[float]]) -> tuple[FloatArray, list[FloatArray]]:
-    """Return the sizes, ascending, and F1 of the runs of each."""
+    """Return the sizes, ascending, and the F1 of the runs at each size."""
     sizes = np.array(sorted(points), dtype=np.float64)
     if len(sizes) < 3 or sizes[0] <= 0:
-        raise CorpusError(f"curve: {len(sizes)} sizes are too few for a law of three numbers; run at least three.")
+        raise CorpusError(f"curve: {len(sizes)} sizes are too few for a law with three parameters; run at least three.")
     return sizes, [np.asarray(points[int(size)], dtype=np.float64) for size in sizes]
 
 
@@ -139,7 +139,7 @@ def next_step(points: Mapping[int, Sequence[float]], size: int) -> Step:
     width = (counts * shape**2).sum(axis=1)
     slope = (counts * shape * f1).sum(axis=1) / width
     error = (counts * (f1 - slope[:, None] * shape) ** 2).sum(axis=1)
-    held = error + width * np.minimum(slope, 0) ** 2  # a curve is flat if the best slope would be negative
+    held = error + width * np.minimum(slope, 0) ** 2  # use a flat curve if the best slope is negative
     step = x[:, -1] - x[:, -2]  # along the curve, not from the last mean, which is noisy
     # The estimate only uses the exponents of `fit`; the other shapes are for the upper bound.
     best = np.where(_EXPONENTS[0] > _SHAPES, inf, held).argmin()
@@ -183,13 +183,13 @@ def forecast(
     """Draw plausible values of F1 at `size`, given F1 at smaller sizes (SOURCES.md, Power laws).
 
     sizes: ascending, three or more. f1: `(sizes, runs)` percent, two or more runs per size. common: variance of F1 that
-    the shared test sentences cause, squared points. apart: the variance that they cause in a difference between two
-    sizes. Errors: CorpusError for fewer sizes or runs.
+    the shared test sentences cause, squared points. apart: variance of a difference between two sizes that the test
+    sentences cause. Errors: CorpusError for fewer sizes or runs.
 
     The draws average over power laws c - a n^-b. The prior is uniform on the ratio of the gains of successive
-    doublings, from 0 to that of a square root. F1 never falls with size. The priors of c, and of a in points over the
-    sizes, are flat. Each draw multiplies its law's gain by a random factor between `_BEND` and 1 per doubling. It then
-    adds the random variation of new runs at `size`, as many as at each smaller size.
+    doublings, from 0 to the ratio of a square root. F1 never falls with size. The priors of c, and of a in points over
+    the sizes, are flat. Each draw multiplies its law's gain by a random factor between `_BEND` and 1 per doubling. It
+    then adds the random variation of new runs at `size`, as many as at each smaller size.
     """
     from scipy.special import ndtr, ndtri  # a second to load
 
@@ -238,7 +238,7 @@ def _rises(sizes: Sequence[int], size: int) -> tuple[FloatArray, FloatArray]:
 def saved(
     system: Mapping[int, Sequence[float]], other: Mapping[int, Sequence[float]], size: int, *, seed: int = 0
 ) -> Saved:
-    """Return how many labels `other` needs beyond `size` to reach the F1 of `system` there.
+    """Return how many labels `other` needs beyond `size` to reach the F1 of `system` at `size`.
 
     system, other: points and errors as for `fit`.
     """

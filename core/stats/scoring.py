@@ -36,7 +36,7 @@ def count(
     spans = [(set(truth), set(guess)) for truth, guess in zip(gold, predicted, strict=True)]
     occurring = {entity.type for pair in spans for side in pair for entity in side}
     names = tuple(sorted(occurring if types is None else types))
-    # Ignoring such spans would silently change the score.
+    # To ignore spans of other types would silently change the score.
     if unknown := occurring - set(names):
         raise ValueError(f"types {sorted(unknown)} occur and are not among {names}")
     column = {name: i for i, name in enumerate(names)}
@@ -132,7 +132,7 @@ def learnt(f1: float, lot: float) -> bool:
 
 
 def _kinds(lengths: Sequence[int], sentences: Iterable[Iterable[Entity]]) -> Counter[tuple[int, str, int]]:
-    """Count spans by the length of their sentence, their type and their length."""
+    """Count spans by (sentence length, type, span length)."""
     return Counter(
         (length, entity.type, entity.end - entity.start)
         for length, entities in zip(lengths, sentences, strict=True)

@@ -72,7 +72,7 @@ def _normal(x: FloatArray, variance: float) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """A comparison at an analysis, or many at once: numbers, or arrays of one shape.
+    """The data of one comparison at an analysis (numbers), or of many comparisons (arrays of one shape).
 
     delta: points. p: two-sided. falling: part of delta's variance that more replicates reduce. fixed: the rest.
     """
@@ -133,7 +133,7 @@ def adjusted_interval(look: Look, looks: tuple[int, ...], number: int, dof: floa
 
 
 def ending(look: Look, looks: Sequence[int], number: int, effect: float, *, side: int | None = None) -> Ending | None:
-    """Return why the experiment stops at this analysis; None: it goes on.
+    """Return why the experiment stops at this analysis; None if it continues.
 
     side: sign of the displayed interval, 0 if it includes 0; an effect only counts if it has the same sign. None: do
     not check, because the interval and p both come from Student's t and so always agree.

@@ -63,7 +63,7 @@ class Spread:
 
     def by_halves(self, pool: int) -> "Spread":
         """Return the spread for swapped halves of `pool` sentences, where each replicate is tested on one half."""
-        extra = self.both**2 * (2 * self.n_sentences / pool - 1)  # added by fewer test sentences
+        extra = self.both**2 * (2 * self.n_sentences / pool - 1)  # variance added by fewer test sentences
         return replace(
             self,
             seeds=sqrt(max(self.seeds**2 + extra, 0.0)),
@@ -91,9 +91,9 @@ def assumed(n_sentences: int) -> Spread:
 def measured(arms: Sequence[Sequence[Evaluation]], replicates: Sequence[Sequence[Evaluation]] = ()) -> Spread | None:
     """Measure the spread of trainings; None if no training has two seeds.
 
-    arms: one evaluation per seed, all on the same test sentences. The sentences' part is the mean over pairs of
-    trainings; for one training it is assumed. replicates: the same for variants that repeated selection and
-    pre-training; their additional variance is that of pre-trainings.
+    arms: one evaluation per seed, all on the same test sentences. The variance due to test sentences is the mean over
+    pairs of trainings; for one training it is assumed. replicates: evaluations of variants that repeated selection and
+    pre-training; the variance that they add to `arms` is that of pre-trainings.
     """
     arms, lines = [arm for arm in arms if len(arm) > 1], [line for line in replicates if len(line) > 1]
     spread = _measured(arms or lines)
@@ -106,8 +106,8 @@ def measured(arms: Sequence[Sequence[Evaluation]], replicates: Sequence[Sequence
     assert whole
     # By chance, the variance of replicates may be less than that of seeds, so the difference may be negative.
     beyond = sqrt(max(whole.seeds**2 - spread.seeds**2, 0.0))
-    # Prefer the variance between test sentences that replicates give. Taggers of a single pre-training share its
-    # errors, so their variance between sentences is that of this pre-training too.
+    # Prefer the variance between test sentences that was measured on replicates. Taggers of a single pre-training share
+    # its errors, so their variance between sentences includes that of this pre-training.
     persistent = whole.sentences if len(lines) > 1 else spread.sentences
     return replace(spread, pretrainings=beyond, repeated=len(lines), sentences=persistent)
 
@@ -123,7 +123,7 @@ def of_swapped(gaps: Sequence[Resampled]) -> Spread | None:
     n = np.array([len(gap.system) for gap in gaps])
     falling = np.array([gap.var_seeds + gap.var_both for gap in gaps])
     both, fixed = np.array([[gap.var_both, gap.var_sentences - gap.var_both] for gap in gaps]).T
-    # Replicates are tested on two different halves. Subtract the part of their variance that this adds.
+    # Subtract the variance that is added because replicates are tested on two different halves.
     each = np.maximum(n * falling - fixed * n / (n - 1), 0.0)
     return Spread(
         seeds=sqrt(each.mean() / 2),

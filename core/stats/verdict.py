@@ -13,11 +13,11 @@ from core.shown import gain_in_words
 from core.stats.bootstrap import DRAWS, Difference, Resampled, resample
 from core.stats.sequential import ALPHA
 
-# helped: above `none`, but not detected to be above its control. below control: detected to be below it. nothing
-# learnt: no tagger of any variant is better than chance.
+# helped: above `none`, without evidence that the variant is above its control. below control: the variant is below its
+# control. nothing learnt: no tagger of any variant is better than chance.
 Word = Literal["improves", "helped", "below control", "hurts", "no evidence", "nothing learnt"]
 Answer = Literal["yes", "no evidence", "worse"]
-Described = Literal["better than none", "worse than none", "no evidence of a difference"]  # of a reference variant
+Described = Literal["better than none", "worse than none", "no evidence of a difference"]  # reference variants
 ANSWERS: Mapping[int, Answer] = {1: "yes", 0: "no evidence", -1: "worse"}  # by the sign of an interval
 DESCRIBED: Mapping[int, Described] = {  # by the sign of an interval
     1: "better than none",
@@ -79,7 +79,7 @@ class Unlearnt:
 
     @property
     def words(self) -> str:
-        """Return the end of a sentence: "half of the taggers learnt nothing"."""
+        """Return a clause such as "half of the taggers learnt nothing"."""
         if 2 * self.taggers == self.of:
             return "half of the taggers learnt nothing"
         return f"{self.taggers} of the {self.of} taggers learnt nothing"
@@ -90,7 +90,7 @@ LEARNT = Unlearnt(taggers=0, of=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """A variant to judge: its evaluations, one per seed, and those of its control, a random selection of equal size.
+    """A variant to judge: the evaluations of its seeds, and those of its control, a random selection of equal size.
 
     without, control: names of `none` and of the control, for sentences. single_pretraining: True if all evaluations use
     one selection and one pre-training, whose variation is then unknown. none: evaluations of this variant's own `none`;
@@ -138,8 +138,8 @@ def verdicts(
     claim: variant of the planned test, which is not adjusted for the others. bound: significance level of this test,
     against the control if there is one. effect: gain to detect, points, in sentences on what an open verdict lacks.
     The other variants are adjusted by Holm's method over their comparisons with `none`, and separately over those with
-    `random`. "Improves" needs both tests. If no variant has an effect, the chance that any is called an improvement is
-    therefore at most 1 - level.
+    `random`. "Improves" needs both tests. If no variant has an effect, the chance of any "improves" is therefore at
+    most 1 - level.
     """
     compared = partial(resample, draws=draws, seed=seed, same_seeds=same_seeds)
     baselines = {name: compared(arm.system, arm.none or none) for name, arm in arms.items()}
@@ -163,7 +163,7 @@ def _tested(pairs: Mapping[str, Resampled], level: float, planned: Mapping[str, 
     for name, pair in sorted(pairs.items(), key=lambda item: item[1].p):
         gap = pair.difference(level)
         asked = planned.get(name) or (1 - level) / left
-        # Check the interval, too, so that the answer never contradicts it.
+        # Check the interval, too, so that the answer never contradicts the interval.
         sign = gap.sign if gap.p <= asked and (name in planned or not stopped) else 0
         tests[name] = Tested(gap=gap, sign=sign, asked=asked)
         if name not in planned:
@@ -173,7 +173,7 @@ def _tested(pairs: Mapping[str, Resampled], level: float, planned: Mapping[str, 
 
 
 def _open(test: Tested, gain: str, arm: Arm, effect: float) -> str:
-    """Return the sentence for a test without a result."""
+    """Return a sentence on a test that detected nothing."""
     if not test.gap.sign:
         lacks = needed(test.gap, arm.unit, effect, single_pretraining=arm.single_pretraining, unlearnt=arm.unlearnt)
         return f"{gain}: the interval includes 0. {lacks}"
@@ -228,8 +228,8 @@ def described(gap: Difference, without: str, unit: str) -> tuple[Described, str]
     where = {1: "the whole interval is above 0", 0: "the interval includes 0", -1: "the whole interval is below 0"}
     return DESCRIBED[gap.sign], (
         f"Against {without} {_points(gap)}: {where[gap.sign]}. This variant trains nothing, so the interval is over "
-        f"the {unit} of none and the test sentences. It takes no part in the planned test and is not corrected for the "
-        "other comparisons."
+        f"the {unit} of none and the test sentences. The planned test does not include this variant, and the "
+        "interval is not corrected for the other comparisons."
     )
 
 
@@ -252,7 +252,8 @@ def seeds_needed(sd: float, delta: float, power: float = POWER) -> int:
     """Return seeds per variant to detect `delta` points: n = 2 (z_.975 + z_power)^2 sd^2 / delta^2, at least 2.
 
     sd: standard deviation of F1 between seeds. At a power of 0.8 this is 15.7 sd^2 / delta^2. It only includes the
-    variance of seeds; `needed` also includes that of test sentences. Errors: ZeroDivisionError for a delta of 0.
+    variance of seeds; `needed` also includes the variance of test sentences. Errors: ZeroDivisionError for a delta of
+    0.
     """
     from scipy.special import ndtri
 
@@ -264,7 +265,7 @@ class Lacking:
     """Data that would detect a difference of a given size.
 
     repetitions: total number of seeds or replicates per variant. sentences: factor for the number of test sentences; 1:
-    the present ones are enough. corpora: factor for the number of corpora, in place of both.
+    the present ones are enough. corpora: factor for the number of corpora, as an alternative to more of both.
     """
 
     repetitions: int
@@ -330,7 +331,7 @@ def needed(
     lacks = lacking(effect, falling, fixed, n)
     if lacks.sentences == 1:
         sd = sqrt((np.var(gap.system, ddof=1) + np.var(gap.other, ddof=1)) / 2)
-        if gap.paired:  # what both have in common, such as a seed or a half and its labels, cancels
+        if gap.paired:  # effects that both share, such as a seed or a half and its labels, cancel out
             sd = sqrt(np.var(np.subtract(gap.system, gap.other), ddof=1) / 2)
         # Give no number here: the finding (`experiment/words.py`) gives one, from all taggers on these labels.
         return (

@@ -24,7 +24,7 @@ class Welch:
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> Welch | None:
-    """Test the F1s of two variants, one per seed; None with one seed, or without any variance."""
+    """Test the F1s of two variants, one F1 per seed; None with a single seed, or without any variance."""
     if min(len(a), len(b)) < 2 or (stdev(a) == 0 and stdev(b) == 0):
         return None
     first, second = ((float(np.mean(x)), float(np.var(x, ddof=1)), len(x)) for x in (a, b))
