@@ -32,7 +32,7 @@ class Batch:
     ids: `(n,)` uint64. sentences: the n sentences, or empty if the strategy uses only vectors or ids.
     vectors: `(n, d)` rows of length 1 (0 for an empty sentence), or None. spans: the sentences' entities, per tagger.
     ranks: `(n, k)` ranks in D_C by the k strategies of `Strategy.others` (see `choose.ranks`); None if there are none.
-    report: reporter to which slow strategies report progress within the batch.
+    report: reporter for the progress of slow strategies within the batch.
     """
 
     ids: IntArray

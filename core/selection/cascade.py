@@ -368,7 +368,9 @@ def run(config: CascadeConfig, job: Job) -> ScoreResult:
 
     sample = _sample(ids, free, strategy.learns_from(ids), share, config.seed)
     if sample is None:
-        return refused(f"{count(round(share * int(free.sum())), 'sentence')} of {n:,} need too large a sample")
+        return refused(
+            f"a selection of {count(round(share * int(free.sum())), 'sentence')} of {n:,} needs too large a sample"
+        )
     _begin(job, 1, "the task corpus")
     work.open()
     _begin(job, 2, "a sample")

@@ -151,7 +151,7 @@ def remove(run: Run, choice_id: str) -> None:
     folder = run.path / KEPT / mark
     if not _MARK.fullmatch(mark) or not folder.is_dir():
         raise RunError(f"selection {choice_id[:80]!r}: does not exist; `choice list` shows all selections.")
-    doomed = folder.with_name(f".removed-{mark}")  # a rename hides it from all processes at once
+    doomed = folder.with_name(f".removed-{mark}")  # a rename hides the folder from all processes at once
     folder.rename(doomed)
     shutil.rmtree(doomed)
 
@@ -222,7 +222,10 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Edits:
-    """Net effect of all hand edits. added, removed: disjoint rows, ascending. history: edits in force, oldest first."""
+    """Net effect of all hand edits. added, removed: disjoint rows, ascending.
+
+    history: edits that were not undone, oldest first.
+    """
 
     added: IntArray
     removed: IntArray

@@ -249,7 +249,7 @@ def choice_rename(choice: str, name: str, as_json: bool) -> None:
     type=click.IntRange(min=0),
     default=10,
     show_default=True,
-    help="Number of sentences to show that only one of the selections contains, per selection.",
+    help="Number of sentences to show, per selection, that the other selection does not contain.",
 )
 @json_option
 def choice_compare(choice: str, other: str, most: int, as_json: bool) -> None:

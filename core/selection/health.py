@@ -134,7 +134,11 @@ def warnings(health: Health) -> Iterator[str]:
             sort = "long" if selected > median_other else "short"
             # Only the comparison with D_C shows a preference: S_C can have longer sentences than T_C although the
             # strategy prefers the short ones of D_C.
-            how = f"the selection prefers {sort} sentences" if other == "D_C" else f"the selection's are {sort}er"
+            how = (
+                f"the selection prefers {sort} sentences"
+                if other == "D_C"
+                else f"the selection's sentences are {sort}er"
+            )
             yield (
                 f"The median sentence has {selected:.0f} tokens in the selection and {median_other:.0f} in the "
                 f"{plainly(other)}: {how}."

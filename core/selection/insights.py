@@ -48,13 +48,13 @@ def why(choice_id: str, row: int, budget: str | None = None, keep: Sequence[str]
 
 
 def flags_of(choice_id: str, rows: IntArray) -> dict[str, BoolArray]:
-    """Return {flag: mask over `rows` of D_C, shape (m,)} for the flags that withhold sentences here."""
+    """Return {flag: mask over `rows` of D_C, shape (m,)} for the flags that withhold sentences from this selection."""
     audit = scored(choice_id).audit
     return {flag: audit.has(flag)[rows] for flag in withheld_flags(_keep(choice_id, None))}
 
 
 def flag_counts(choice_id: str, rows: IntArray) -> dict[str, int]:
-    """Return {flag: number of `rows` of D_C} for the flags that withhold sentences here; each row counts once."""
+    """Return {flag: number of `rows` of D_C} as `flags_of` does, but count each row only once, for its first flag."""
     return counted_once(scored(choice_id).audit.mask[rows], withheld_flags(_keep(choice_id, None)))
 
 

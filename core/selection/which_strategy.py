@@ -52,7 +52,7 @@ class WhichStrategyConfig(EncoderOptions):
         (), "Strategies to compare with the default. Default: all that train no model."
     )
     sample: int = option(
-        20_000, "Sample of the domain corpus in which sentences are hidden.", unit="sentences", ge=1000
+        20_000, "Size of the sample of the domain corpus in which sentences are hidden.", unit="sentences", ge=1000
     )
     draws: int = option(10, "Number of random parts of the task corpus. Each part is hidden once.", ge=5, le=50)
     seed: int = option(0, "Seed of everything random.", ge=0)

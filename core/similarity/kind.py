@@ -116,7 +116,7 @@ class Round:
     """One measurement of all pairs.
 
     cap: most tokens per source, None for all. kind: draw (a random sample), curve (a point of the size curve), or
-    part (one part of the first sample and of the target, to test leads). part, of: its index, and number of parts.
+    part (one part of the first sample and of the target, to test leads). part, of: index of the part, number of parts.
     """
 
     number: int

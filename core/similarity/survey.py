@@ -144,7 +144,7 @@ def _verdict(steps: Sequence[int], w: float | None, p: float | None) -> str:
 
 
 def signed_ranks(steps: Sequence[int]) -> tuple[float, float]:
-    """Return Wilcoxon's W, the smaller rank sum, and its two-sided p. steps: none is 0.
+    """Return Wilcoxon's W, the smaller rank sum, and its two-sided p. steps: ratings minus the neutral one, never 0.
 
     p is exact under ties too, unlike scipy's exact distribution. A scale of five points gives many ties. Under the
     null hypothesis each sign is equally likely, so the rank sum is a sum of independent coin flips.

@@ -41,7 +41,7 @@ class WvvOptions(Config):
     dimension: int = option(100, "Length of a word vector.", ge=2, le=1000)
     window: int = option(5, "Context words on either side.", unit="words", ge=1, le=50)
     negative: int = option(5, "Negative samples per positive example.", unit="words", ge=1, le=50)
-    min_count: int = option(5, "Rarer words of the source get no vector.", unit="occurrences", ge=1)
+    min_count: int = option(5, "Words of the source that occur less often get no vector.", unit="occurrences", ge=1)
     skipgram_epochs: int = option(5, "Epochs over the source, and again over the target.", ge=1, le=100)
     workers: int = option(1, "Threads; results are reproducible only with 1.", ge=1, le=64)
 

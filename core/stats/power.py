@@ -21,7 +21,7 @@ from core.stats.pooled import Mean, fixed_effects, random_effects
 from core.stats.spread import Spread
 from core.stats.verdict import POWER
 
-EXPERIMENTS = 4000  # a chance of 50% is then known to within 1.6 points
+EXPERIMENTS = 4000  # enough to estimate a chance of 50% to within 1.6 points
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from core.errors import CorpusError
 from core.results import FloatArray
 
 DRAWS = 1000
-_FORECASTS = 4000  # draws of a forecast; many, because intervals corrected for many lines use its far tails
+_FORECASTS = 4000  # draws of a forecast; many, because intervals at a corrected level use the far tails
 _SPREADS = 500  # drawn values of the variance between runs; each draw of a forecast uses one of them
 # Below 0.05, a law is a straight line in the logarithm; beyond 3, it is a step. A few sizes cannot distinguish more.
 _EXPONENTS = np.geomspace(0.05, 3, 40)

@@ -34,7 +34,7 @@ def looks_of(replicates: int) -> tuple[int, ...]:
 def bounds(looks: tuple[int, ...], alpha: float = ALPHA) -> tuple[float, ...]:
     """Return the two-sided significance level of each analysis.
 
-    looks: replicates at each, ascending; the last is the end.
+    looks: replicates at each analysis, ascending; the last one ends the experiment.
     """
     if len(looks) == 1:
         return (alpha,)

@@ -331,7 +331,7 @@ def test_a_killed_cascade_resumes_with_the_same_bytes(quick: Run, monkeypatch: p
         ),
         ({"diversity": "quota"}, "diversity needs the vectors of more sentences than are selected"),
         ({"budget": "threshold:1"}, "the number of sentences above a threshold is not known"),
-        ({"budget": "20"}, "20 sentences of 5,000 need too large a sample"),
+        ({"budget": "20"}, "a selection of 20 sentences of 5,000 needs too large a sample"),
         ({"worth": 0.2}, r"\d\d% of the sentences would have to be embedded"),
     ],
 )

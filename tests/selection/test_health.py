@@ -83,7 +83,7 @@ def test_low_type_token_ratio_is_compared_with_the_task_corpus() -> None:
 def test_length_warnings_do_not_contradict_each_other() -> None:
     found = list(health.warnings(replace(GOOD, median_tokens={"S_C": 14, "D_C": 37, "T_C": 11})))
     assert [warning for warning in found if "prefers long" in warning] == []
-    assert "11 in the task corpus: the selection's are longer" in found[0]
+    assert "11 in the task corpus: the selection's sentences are longer" in found[0]
     assert "37 in the domain corpus: the selection prefers short" in found[1]
 
 
@@ -91,7 +91,10 @@ def test_length_warnings_do_not_contradict_each_other() -> None:
     ("change", "says"),
     [
         ({"median_tokens": {"S_C": 26, "D_C": 20, "T_C": 25}}, "20 in the domain corpus: the selection prefers long"),
-        ({"median_tokens": {"S_C": 10, "D_C": 10, "T_C": 20}}, "20 in the task corpus: the selection's are shorter"),
+        (
+            {"median_tokens": {"S_C": 10, "D_C": 10, "T_C": 20}},
+            "20 in the task corpus: the selection's sentences are shorter",
+        ),
         ({"duplicates": 10}, "10 of 100"),
         ({"variety": 1.1}, "1.1 unrelated ones"),
         ({"coverage": 0.2}, "20% of the task corpus"),

@@ -53,7 +53,7 @@ class LengthMatchedRandom(Strategy):
     in_short: ClassVar[str] = "at random, with your sentence lengths: a control"
     topical: ClassVar[bool] = False
     unit: ClassVar[str] = "log weight"
-    summary: ClassVar[str] = "Picks at random, with the same distribution of sentence lengths as the task corpus."
+    summary: ClassVar[str] = "Picks random sentences, with the same distribution of lengths as the task corpus."
     trust: ClassVar[str] = "The control for strategies that favour long or short sentences."
 
     _log_weight: FloatArray  # (15,), per bin of lengths

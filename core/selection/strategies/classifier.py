@@ -36,7 +36,7 @@ _GRAMS: dict[str, object] = {"ngram_range": (1, 2), "tokenizer": tokenize, "toke
 class ClassifierOptions(Config):
     """Options of `classifier`."""
 
-    sample: int = option(20_000, "Sample of the domain corpus that represents other text.", unit="sentences", ge=100)
+    sample: int = option(20_000, "Number of domain sentences that represent other text.", unit="sentences", ge=100)
     regularisation: float = option(10.0, "Inverse strength of the L2 penalty (scikit-learn's C).", gt=0)
     folds: int = option(5, "Number of folds. No model scores a domain sentence that it was trained on.", ge=2, le=20)
 

@@ -160,7 +160,7 @@ class CosinePretrained(Strategy):
 
     options: CosineOptions
     _queries: FloatArray  # (q, d), directions that represent T_C
-    _shift: FloatArray | None = None  # (d,), for whitening with a rotation (d, d); None without
+    _shift: FloatArray | None = None  # (d,), subtracted before the rotation (d, d); None without whitening
     _rotation: FloatArray
     _against: FloatArray | None = None  # (1, d), mean of D_C for a contrastive query
     _quota: Quota | None = None

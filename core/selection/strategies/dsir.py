@@ -25,7 +25,7 @@ class DsirOptions(Config):
 
     buckets: int = option(10_000, "Number of buckets into which words and word pairs are hashed.", ge=100, le=1_000_000)
     sample: int = option(
-        20_000, "Sentences of the domain corpus, drawn at random, whose words are counted.", unit="sentences", ge=100
+        20_000, "Number of random sentences of the domain corpus whose words are counted.", unit="sentences", ge=100
     )
     smoothing: float = option(
         1.0,

@@ -15,7 +15,8 @@ from core.selection.evidence import Arrays, Evidence, Part, Parts, Spans
 Rank = Literal["count", "density", "type-balanced", "rarity"]
 
 _STEPS = 2.0**20  # the mean posterior is quantised to 2^-20, so that a tie-break by density fits into a double
-# Factor of the tie-break if scores are not counts. Two densities of sentences up to 1,000 tokens differ by more.
+# Factor of the tie-break if scores are not counts. Unequal densities of sentences up to 1,000 tokens differ by
+# more than this factor.
 HAIR = 1e-6
 
 
