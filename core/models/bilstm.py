@@ -1,4 +1,4 @@
-"""Recurrent taggers: a two-layer BiLSTM-CRF with a char-CNN, and a BiLSTM that two corpora share.
+"""Recurrent taggers: a two-layer BiLSTM-CRF with a char-CNN, and a BiLSTM whose layers two corpora can share.
 
 The BiLSTM-CRF follows Dai et al. 2019, the shared BiLSTM Murthy et al. 2018 (SOURCES.md, Recurrent taggers). The states
 of a frozen encoder may be added as features of words (after Peters et al. 2018).
@@ -45,8 +45,8 @@ TOGETHER = {"cpu": 1, "cuda": 64}
 class Layout:
     """Sizes of a network. hidden: units per direction. widths: widths of the char-CNN's windows, in letters.
 
-    states: encoder whose frozen states are added to the input of the second BiLSTM; "" for none. share: layers that the
-    assisting corpus shares with the primary one: `all` (except the output layer if types differ), or only the char-CNN.
+    states: encoder whose frozen states are added to the input of the second BiLSTM; "" for none. share: layers that
+    both corpora share. `all`: all layers, except the output layer if the types differ. `sub-word`: only the char-CNN.
     """
 
     layers: int = 2
@@ -123,8 +123,8 @@ class FrozenStates:
 class BiLstm(nn.Module):
     """A bidirectional LSTM, `(b, l, d)` to `(b, l, 2h)`.
 
-    The second of two LSTMs reads reversed sentences. The outputs at words are then exact without packed sequences,
-    which are several times slower on a CPU.
+    One LSTM reads forwards, the other reads reversed sentences. The padding then always comes after the words, so
+    packed sequences, which are several times slower on a CPU, are not needed.
     """
 
     def __init__(self, size: int, hidden: int) -> None:
@@ -243,7 +243,7 @@ class BiLstmTagger(Tagger):
         return self
 
     def _add_assisting_output(self, head: Head) -> None:
-        """Add an output layer and a chain for the assisting corpus if its types differ from the primary ones."""
+        """Add an output layer and a chain for the assisting corpus if its types differ from the primary corpus's."""
         self.assisting_layer: nn.Linear | None = None
         self.assisting_crf: LinearChain | None = None
         if self.assisting_types is not None:

@@ -31,7 +31,7 @@ def bioes_tags(types: Sequence[str]) -> tuple[str, ...]:
 
 
 class Scores(NamedTuple):
-    """Scores of first tags `(k,)`, of a tag (column) after another (row) `(k, k)`, and of last tags `(k,)`.
+    """Scores of first tags `(k,)`, of tag pairs `(k, k)` (row: first tag, column: next tag), and of last tags `(k,)`.
 
     A score of -inf forbids a tag or pair. At least one sequence of every length must be possible.
     """
@@ -57,7 +57,7 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         if head == "softmax":  # transitions stay zero, so the chain adds nothing
             self.level()
             self.requires_grad_(False)
-        elif head == "memm":  # its first word has no previous tag, and its last word no next one
+        elif head == "memm":  # a first word has no previous tag, and a last word has no next tag
             for scores in (self.start_transitions, self.end_transitions):
                 torch.nn.init.zeros_(scores)
                 scores.requires_grad_(False)
@@ -196,7 +196,7 @@ def _memm_emissions(emissions: Tensor, mask: Tensor, follow: Tensor) -> Tensor:
 
 
 def _illegal(tags: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
-    """Return masks of forbidden first tags `(k,)`, tags (column) after another (row) `(k, k)`, and last tags `(k,)`."""
+    """Return masks of forbidden first tags `(k,)`, tag pairs `(k, k)` and last tags `(k,)`, arranged as in `Scores`."""
     opens = torch.tensor([tag[0] in "OBS" for tag in tags])
     closes = torch.tensor([tag[0] in "OES" for tag in tags])
     same = torch.tensor([[a[1:] == b[1:] for b in tags] for a in tags])
@@ -269,9 +269,9 @@ def _logarithms(first: Tensor, follow: Tensor, emissions: Tensor) -> Tensor:
 
 
 def _pairs(of: Sums, follow: Tensor, on: Tensor, weights: Tensor, *, scaled: bool) -> Tensor:
-    """Return the expected number of each tag (column) after another (row), `(k, k)`, summed over all places.
+    """Return the expected number of each tag pair, `(k, k)` as in `Scores`, summed over all places.
 
-    on: `(b, l - 1)`, True if the pair's second word is no padding. weights: `(b, l - 1)`, weight of each pair.
+    on: `(b, l - 1)`, True if the pair's second word is not padding. weights: `(b, l - 1)`, weight of each pair.
     """
     k = len(follow)
     ahead, behind = (x.reshape(-1, k) for x in (of.ahead[:, :-1], of.behind[:, 1:] - of.total[:, None, None]))

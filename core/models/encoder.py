@@ -28,7 +28,7 @@ class EncoderOptions(Config):
 
     encoder: str = option("minilm", "Encoder: a Hugging Face name, a local folder, or minilm (bundled).")
     pooling: Literal["mean", "cls", "last4"] = option(
-        "mean", "Pooling: the mean of the last layer's pieces, its [CLS] piece, or the mean of the last four layers."
+        "mean", "mean: mean of the last layer's pieces; cls: its [CLS] piece; last4: mean over the last four layers."
     )
     max_length: int = option(
         128, "Window size; longer sentences are read in several windows.", unit="pieces", ge=8, le=8192
@@ -64,7 +64,7 @@ STRETCH = 1.1  # the longest sentence of a batch is at most this many times the 
 
 
 class Cut(NamedTuple):
-    """Texts as rows of pieces: one row per text, then the further windows of texts that are longer than a window.
+    """Texts as rows of pieces: the first window of each text, then the further windows of longer texts.
 
     special: 1 for each piece that is not pooled (special pieces, and pieces of an earlier window), else 0. further:
     {row of a text: rows of its further windows}.
@@ -165,7 +165,9 @@ class Encoder:
         raw = self._raw(cut, report)
         norms = np.linalg.norm(raw, axis=1)
         if not np.isfinite(norms).all():
-            raise ModelError(f"{self.name}: some vectors are not finite; its weights are damaged or need fp32.")
+            raise ModelError(
+                f"{self.name}: some vectors are not finite; set precision to fp32, or choose another encoder."
+            )
         return (raw / np.maximum(norms[:, None], np.finfo(np.float32).tiny)).astype(np.float16), norms
 
     def _raw(self, cut: Cut, report: Reporter) -> FloatArray:
@@ -253,7 +255,8 @@ def _read_by(window: TextWindow, pieces: Sequence[int]) -> tuple[list[int], list
 def length_groups(lengths: IntArray, budget: int) -> Iterator[IntArray]:
     """Yield batches of rows of similar length, as indices into `lengths`.
 
-    A batch has at most `budget` pieces with padding, or a single row. Rows of length 0 are left out.
+    A batch has at most `budget` pieces, padding included. A longer row is a batch by itself. Rows of length 0 are left
+    out.
     """
     order = np.argsort(lengths, kind="stable")
     ordered = lengths[order]
@@ -270,7 +273,7 @@ def longest(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> i
     """Return the largest number of pieces that the encoder reads at once."""
     # Encoders with relative positions have no table of positions and no limit; use BERT's limit, 512.
     most = min(int(getattr(model.config, "max_position_embeddings", 0) or 512), int(tokenizer.model_max_length))
-    # RoBERTa's positions start after the padding index, so its table holds fewer of them than it has rows.
+    # RoBERTa's positions start after the padding index, so the first rows of its table stay unused.
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
             most = min(most, module.num_embeddings - module.padding_idx - 1)
@@ -280,7 +283,8 @@ def longest(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> i
 def _prepack(model: "PreTrainedModel") -> None:
     """Reorder linear weights for oneDNN once instead of at every call, which is 1.1 to 1.3 times as fast.
 
-    It uses the operations that torch.compile emits. The weights stay plain if packing fails or changes the output.
+    This function uses the operations that torch.compile emits. The weights keep their order if packing fails or changes
+    the output.
     """
     import torch
 

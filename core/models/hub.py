@@ -1,8 +1,8 @@
-"""Sources of encoders: the bundled one, `tiny`, an offered one that was fetched, a folder, or the Hugging Face cache.
+"""Load encoders: the bundled one, `tiny`, a fetched one (`models.offered`), a folder, or one in the Hugging Face cache.
 
 Nothing is downloaded unless the user asks for it. Only safetensors are read; pickled tensors are converted to
-safetensors first (`model_files.in_safetensors`). Remote code never runs. `tiny` has random weights over single
-characters and no file; it is for tests and first trials.
+safetensors first (`model_files.in_safetensors`). Remote code never runs. `tiny` has random weights, single characters
+as pieces, and no files; it is for tests and first trials.
 """
 
 import os
@@ -140,7 +140,7 @@ def load_tokenizer(name: str, *, allow_download: bool = False) -> "PreTrainedTok
         raise
     except Exception as error:
         raise ModelError(
-            f"{name}: its tokenizer cannot be read ({first_line(error)}); save it with the model's folder."
+            f"{name}: its tokenizer cannot be read ({first_line(error)}); save the tokenizer in the model's folder."
         ) from error
     if not tokenizer.is_fast:
         raise ModelError(f"{name}: has only a slow tokenizer; save a tokenizer.json in the model's folder.")
@@ -155,10 +155,11 @@ def load_model(
     new_layers: tuple[str, ...] = ("pooler",),
     **kw: object,
 ) -> "PreTrainedModel":
-    """Load encoder `name` as `auto_class` (default `AutoModel`); transformers gets `kw` (`dtype`, `num_labels`).
+    """Load encoder `name` as `auto_class` (default `AutoModel`).
 
-    new_layers: parameters whose names contain one of these may be missing from the file. They start at random, and
-    the model lists them in `drawn`. Errors: ModelError, also if other weights are missing.
+    new_layers: parameters whose names contain one of these may be missing from the file. They start at random, and the
+    model lists them in `drawn`. kw: options passed to transformers (`dtype`, `num_labels`). Errors: ModelError, also if
+    other weights are missing.
     """
     _silence()
     import torch

@@ -107,7 +107,7 @@ def fit_tables(
 
 
 def _count(words: Ids, *, n_words: int, order: int, report: Reporter) -> Iterator[_Level]:
-    """Yield raw counts, order by order. Positions sorted by word, then stably by prefix, are in the order of keys."""
+    """Yield the raw counts of each order. Sorting positions by word, then stably by prefix, gives the order of keys."""
     bits = word_bits(n_words)
     counts = np.bincount(words, minlength=n_words).astype(np.int32)
     begin, counts[BOS] = counts[BOS], 0  # <s> is never predicted

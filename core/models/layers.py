@@ -1,7 +1,7 @@
 """Layers of an encoder: mixed, removed or reinitialised for a tagger, or trained by LoRA.
 
-LoRA (Hu et al. 2022, arXiv 2106.09685) trains small matrices beside the linear layers. A layer's W x becomes
-W x + B A x, with A `(r, in)` and B `(out, r)`; afterwards W + B A is an ordinary layer.
+LoRA (Hu et al. 2022, arXiv 2106.09685) trains small matrices beside the linear layers. A layer's output W x becomes W x
++ B A x, with A `(r, in)` and B `(out, r)`. After the training, `Lora.merge` replaces W by W + B A.
 """
 
 import math
@@ -38,7 +38,7 @@ class LayerMix(nn.Module):
     def forward(self, states: Sequence[Tensor]) -> Tensor:
         """Return the mix `(b, l, d)` of the layers' states, each `(b, l, d)`."""
         shares = self.weights.softmax(0)
-        # Sum in float32: over a dozen layers, bf16 would keep only two of its three digits.
+        # Sum in float32, because a sum of a dozen layers in bf16 would lose one of its three digits.
         weighed = [share * state.float() for share, state in zip(shares, states, strict=True)]
         return self.gamma * torch.stack(weighed).sum(0)
 
@@ -67,7 +67,7 @@ def arrange(model: "PreTrainedModel", choice: LayerChoice, name: str) -> None:
     layers = layers_of(model, name, "give last")
     n = len(layers)
     if choice.k > n:
-        raise ConfigError(f"layers: {name} has {n}, so it has no layer {choice.k}; give a number from 1 to {n}.")
+        raise ConfigError(f"layers: {name} has {n} layers and no layer {choice.k}; give a number from 1 to {n}.")
     if choice.kind == "reinit":
         for layer in layers[n - choice.k :]:
             _draw(layer, float(getattr(model.config, "initializer_range", 0.02)))
@@ -79,7 +79,11 @@ def arrange(model: "PreTrainedModel", choice: LayerChoice, name: str) -> None:
 
 
 def layers_of(model: "PreTrainedModel", name: str, instead: str) -> nn.ModuleList:
-    """Return the encoder's layers in order. Errors: ModelError, which names the encoder and what to do `instead`."""
+    """Return the encoder's layers in order.
+
+    name, instead: the encoder's name and advice to the user, for the error. Errors: ModelError if the encoder has no
+    list of separate layers.
+    """
     n = int(model.config.num_hidden_layers)
     lists = (part for part in model.base_model.modules() if isinstance(part, nn.ModuleList) and len(part) == n)
     layers = next(lists, None)
@@ -91,7 +95,7 @@ def layers_of(model: "PreTrainedModel", name: str, instead: str) -> nn.ModuleLis
 
 
 def _draw(layer: nn.Module, spread: float) -> None:
-    """Reinitialise a layer as BERT's layers are before pre-training (Zhang et al. 2021, 4)."""
+    """Reinitialise a layer like BERT's layers before pre-training (Zhang et al. 2021, 4)."""
     for name, parameter in layer.named_parameters():
         if name.endswith("bias"):
             nn.init.zeros_(parameter)

@@ -39,7 +39,7 @@ class Masking:
     probability: share of the pieces that are chosen. unit: `piece` chooses each piece independently; `word` chooses all
     pieces of a word or none; `span` moves the first of two isolated chosen pieces next to the second, as in CrossNER
     (where the probability is 0.2). mask: id of the mask piece. special: `(vocabulary,)` pieces that are never chosen or
-    inserted. ordinary: ids of all others.
+    inserted. ordinary: ids of all other pieces.
     """
 
     probability: float
@@ -177,10 +177,10 @@ class MaskedLM:
         at: "torch.Tensor",
         run: "torch.nn.Module | None" = None,
     ) -> "torch.Tensor":
-        """Return scores of the vocabulary `(m, v)` at `m` flat positions `at` of pieces `(b, l)`.
+        """Return the vocabulary's scores `(m, v)` at `m` positions of pieces `(b, l)`.
 
-        attend: `(b, l)` 1 at pieces and 0 at padding; None without padding. run: a wrapper to call instead of the
-        model, if several processes train.
+        at: `(m,)` positions in the flattened pieces. attend: `(b, l)` 1 at pieces and 0 at padding; None without
+        padding. run: a wrapper to call instead of the model, if several processes train.
         """
         self._positions.at = at
         try:
@@ -198,7 +198,7 @@ class MaskedLM:
         targets: "torch.Tensor",
         run: "torch.nn.Module | None" = None,
     ) -> "torch.Tensor":
-        """Return the sum of -log p(piece) over the masked positions, nats, `()`. targets: `(m,)` their true pieces."""
+        """Return the sum of -log p(piece) over the masked positions, nats, `()`. targets: `(m,)` true pieces there."""
         from torch.nn.functional import cross_entropy
 
         return cross_entropy(self.logits(ids, attend, at, run).float(), targets, reduction="sum")
@@ -283,9 +283,9 @@ def pseudo_perplexity(
 ) -> tuple[float, int]:
     """Return exp of the mean -log p(piece | all others), one piece masked at a time (Salazar et al. 2020).
 
-    Also return the number of rows that were read; no further row starts after `seconds`. rows: piece ids of each text,
-    with the special pieces, which are never predicted. pieces: about this many per batch. The perplexity is NaN if
-    there is no piece to predict. Errors: Cancelled.
+    Also return the number of rows that were read. After `seconds`, no further row is read. rows: piece ids of each
+    text, with the special pieces, which are never predicted. pieces: approximate number of pieces per batch. The
+    perplexity is NaN if there is no piece to predict. Errors: Cancelled.
     """
     import torch
 

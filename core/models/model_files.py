@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     import torch
 
 _FILES = ("*.safetensors", "model.safetensors.index.json", "config.json", "tokenizer*", "special_tokens_map.json")
-PICKLE = "pytorch_model.bin"  # of models older than safetensors; read only by `in_safetensors`
+PICKLE = "pytorch_model.bin"  # weights of models older than safetensors; only `in_safetensors` reads them
 _VOCABULARIES = ("vocab.*", "merges.txt", "*.model", "added_tokens.json")
 PATTERNS = (*_FILES, *_VOCABULARIES)
-_ATTENTION = (None, "eager", "sdpa")  # for any other, transformers downloads native code from the hub
+_ATTENTION = (None, "eager", "sdpa")  # for any other attention, transformers downloads native code from the hub
 _LARGEST_JSON = 100_000_000  # bytes of an index or a configuration
 
 
@@ -82,7 +82,7 @@ def _digest(file: Path, changed: int) -> str:
 
 
 def refuse_unsafe(name: str, folder: Path) -> None:
-    """Raise ModelError if loading the model would leave its folder or read anything but safetensors.
+    """Raise ModelError if a file of the model makes transformers read a pickle, downloaded code, or another folder.
 
     An index may name a pickle as a shard, and a configuration may name a repository of native code as its attention.
     """
@@ -99,7 +99,7 @@ def refuse_unsafe(name: str, folder: Path) -> None:
         if key.endswith(("attn_implementation", "attn_implementation_internal")) and value not in _ATTENTION:
             raise ModelError(
                 f"{name}: its config.json asks for the attention {str(value)[:80]!r}, which is not torch's own; remove "
-                f"{key} from it."
+                f"{key} from config.json."
             )
     for file in files(folder):
         if not file.is_file():
@@ -119,7 +119,7 @@ def json_object(name: str, file: Path) -> Mapping[str, object]:
 
 
 def vocabulary_weights(name: str, folder: Path) -> int:
-    """Return the number of weights of a model's word embeddings. Errors: ModelError if config.json does not tell."""
+    """Return the number of weights of a model's word embeddings. Errors: ModelError if config.json lacks the sizes."""
     config = json_object(name, folder / "config.json")
     sizes = config.get("vocab_size"), config.get("hidden_size", config.get("dim"))  # DistilBERT has `dim`
     if not all(isinstance(size, int) for size in sizes):
@@ -142,7 +142,7 @@ _LARGER = 2
 
 
 def in_safetensors(name: str, folder: Path) -> Path:
-    """Return `folder` if it holds safetensors, else the folder of its conversion, which is made if missing.
+    """Return `folder` if it holds safetensors, else the folder with its converted weights; convert them if necessary.
 
     Errors: ModelError if the pickle holds more than tensors or changes meanwhile; then nothing is stored.
     """
@@ -197,7 +197,7 @@ def _convert(name: str, folder: Path, target: Path) -> None:
 
 
 def _tensors(name: str, file: Path) -> "dict[str, torch.Tensor]":
-    """Return the tensors of a pickle, none sharing memory with another. Errors: ModelError."""
+    """Return the tensors of a pickle; no two of them share memory. Errors: ModelError."""
     import torch
 
     try:
@@ -225,7 +225,7 @@ class _NotWeights(Exception):
 
 
 def _refuse_packed(file: Path) -> None:
-    """Refuse a compressed zip, which may be a thousand times larger in memory; torch never compresses its own."""
+    """Refuse a compressed zip, which may be a thousand times larger in memory; torch never compresses its files."""
     if not is_zipfile(file):
         return  # the format of torch up to 1.6
     try:
@@ -238,7 +238,10 @@ def _refuse_packed(file: Path) -> None:
 
 
 def _separated(loaded: object, size: int) -> "dict[str, torch.Tensor]":
-    """Return the tensors, with copies of those that share memory or are part of another. size: bytes of the file."""
+    """Return the tensors, copied if they share memory or are a part of a larger tensor.
+
+    size: size of the file in bytes.
+    """
     import torch
 
     if not isinstance(loaded, dict) or not loaded:

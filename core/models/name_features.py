@@ -1,6 +1,6 @@
 """Scores that a dictionary adds to a tagger's emissions (SOURCES.md, Dictionary).
 
-names.json      case_sensitive; names: {type: [names, their words joined by a blank]}
+names.json      {"case_sensitive": bool, "names": {type: [name, ...]}}; blanks join the words of a name
 """
 
 import json
@@ -53,9 +53,9 @@ class NameFeatures(nn.Module):
         return scores
 
     def fit(self, train: Iterable[Sentence]) -> None:
-        """Set each score to log p(tag | dictionary's tag) - log p(tag), by the labels of the training set.
+        """Set each score to log p(tag | dictionary's tag) - log p(tag), estimated on the training set.
 
-        Otherwise the encoder would memorise a small training set before training changes the scores.
+        If the scores started at 0, the encoder would memorise a small training set before they changed much.
         """
         index, seen = {tag: i for i, tag in enumerate(self.tags)}, Counter[tuple[int, int]]()
         for sentence in train:

@@ -36,10 +36,11 @@ class NgramScores:
     oov: _Int64
 
     def perplexities(self, *, count_end: bool = True, exclude_oov: bool = False) -> _Float64:
-        """Return P^(-1/N) of each sentence, `(n,)`; low means close to the model's text; NaN if N is 0.
+        """Return P^(-1/N) of each sentence of N tokens, `(n,)`; NaN if N is 0.
 
-        count_end: N counts `</s>`, as in KenLM; its probability is in P either way. exclude_oov: leave unknown words
-        out of P and N; they stay in the contexts of other words.
+        A low value means that the sentence is close to the model's text. count_end: N counts `</s>`, as in KenLM; its
+        probability is in P either way. exclude_oov: leave unknown words out of P and N; they stay in the contexts of
+        other words.
         """
         return _perplexity(*self._parts(count_end, exclude_oov))
 
@@ -130,7 +131,7 @@ class KneserNey:
         return NgramScores(log10=log10, oov_log10=oov_log10, tokens=lengths, oov=oov)
 
     def perplexities(self, sentences: Sequence[Sequence[str]], *, count_end: bool = True) -> _Float64:
-        """Return P^(-1/N) of each sentence, `(n,)`; N counts `</s>` unless `count_end` is off; NaN if N is 0."""
+        """Return the perplexity of each sentence, `(n,)`; see `NgramScores.perplexities`."""
         return self.score(sentences).perplexities(count_end=count_end)
 
     def prob(self, word: str, context: Sequence[str] = ()) -> float:
@@ -155,9 +156,9 @@ class KneserNey:
         bits = word_bits(len(self.vocabulary))
         words = np.append(words, BOS)  # a place after the last word, where no n-gram is ever found
         log10 = self.tables[0].log_probs[words].astype(np.float64)
-        ends = np.argsort(words[:-1])  # places at which the contexts of the order end
-        rows: IntArray = words[ends].astype(np.int64)  # rows of these contexts in the table of the order
-        seen = np.ones(len(words), np.bool_)  # True if an n-gram of the order below ends here
+        ends = np.argsort(words[:-1])  # places where a context of this order ends
+        rows: IntArray = words[ends].astype(np.int64)  # rows of these contexts in this order's table
+        seen = np.ones(len(words), np.bool_)  # True at places where a known n-gram of this order ends
         for lower, upper in pairwise(self.tables):
             places = ends + 1
             log10[places] += lower.backoffs[rows]

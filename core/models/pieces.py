@@ -41,7 +41,7 @@ class TextWindow:
     """Part of a text's row of pieces.
 
     places: positions in the row, special pieces included. new: range in `places` of the pieces that count in this
-    window: those that are not special and in no earlier window.
+    window, which are neither special nor in an earlier window.
     """
 
     places: Sequence[int]
@@ -84,8 +84,8 @@ def _bounds(special: Sequence[int], most: int) -> tuple[int, int, int]:
 class WordWindow:
     """Part of a sentence as the encoder reads it.
 
-    ids: pieces, special ones included. start: the first word whose emission is taken from this window.
-    first: positions in `ids` of the first pieces of these words, from `start` on.
+    ids: pieces, special ones included. start: the first word whose emission is taken from this window. first: position
+    in `ids` of the first piece of each such word, from `start` on.
     """
 
     ids: Ids
@@ -163,11 +163,11 @@ class Pieces:
 
 
 def _spans(ends: Sequence[int], room: int) -> list[tuple[int, int]]:
-    """Return the words (begin, end) of each window. Each window adds at least one word to the windows before it."""
+    """Return the words (begin, end) of each window. Each window has at least one word that no earlier window has."""
     spans: list[tuple[int, int]] = []
     begin, end, n = 0, 0, len(ends) - 1
     while end < n:
-        # Share words with the previous window only while one more word fits, so that every window ends later.
+        # Share words with the previous window only if one more word still fits; else both would end at the same word.
         begin = end
         while begin > 0 and ends[end] - ends[begin - 1] <= room // CONTEXT and ends[end + 1] - ends[begin - 1] <= room:
             begin -= 1

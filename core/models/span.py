@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NOTHING, NOTHING_COUNTS = 0, 0.5  # class of a span that is not an entity, and the factor of its loss
 HIDDEN, LENGTH, SHAPE = 150, 50, 100  # widths of a span's representation, length features and word shape features
-SHAPES, BUCKETS = 5, 6  # number of word shapes (`shape_of`); of buckets for the number of pieces in a span
+SHAPES, BUCKETS = 5, 6  # number of word shapes (`shape_of`), and of buckets for the number of pieces in a span
 
 
 def places(n: int) -> Iterator[Place]:
@@ -113,7 +113,7 @@ class SpanTagger(PieceTagger):
         self._kinds = {kind: number for number, kind in enumerate(self.types, 1)}
 
     def features(self, sentences: Sequence[Sentence]) -> Features:
-        """Return the encoder's inputs, and `spans`: row, first and last word of each, and the `SpanLayer`'s inputs."""
+        """Return the encoder's inputs, and `spans`: each span's row, first and last word, and `SpanLayer` inputs."""
         asked = [(row, one, list(numbers(len(one.tokens)))) for row, one in enumerate(sentences)]
         return {**super().features(sentences), "spans": self._spans(asked)}
 
@@ -231,7 +231,10 @@ class SpanTagger(PieceTagger):
     def read(
         self, temperatures: Sequence[float], sentences: Sequence[Sentence], report: Reporter | None = None
     ) -> tuple[list[Tags], list[list[Prediction]]]:
-        """Return tags and predictions as `Tagger.read`. All decodings are equal; confidence is a span's probability."""
+        """Return tags and predictions as `Tagger.read` does.
+
+        All decodings are equal. An entity's confidence is the probability of its span.
+        """
 
         def flat(scores: Tensor, mask: Tensor, _: Sequence[int]) -> Tensor:
             return scores.flatten(2).transpose(1, 2)
@@ -308,7 +311,7 @@ class Critic(nn.Module):
 
     def forward(self, own: Tensor, other: Tensor) -> Tensor:
         """Return InfoNCE of m pairs in nats: the cross entropy of finding each row's partner among m; 0 if m is 1."""
-        # Applying the first layer to each side and adding equals applying it to m x m joined rows, in less memory.
+        # Apply the first layer to each side and add, which needs less memory than applying it to all m x m pairs.
         first: nn.Linear = self.score[0]  # type: ignore[assignment]
         weights = first.weight.chunk(2, 1)
         sums = nn.functional.linear(own, weights[0], first.bias)[:, None] + nn.functional.linear(other, weights[1])
@@ -322,7 +325,7 @@ def half_squared_distance(own: Tensor, other: Tensor) -> Tensor:
 
 
 class Contrast(nn.Module):
-    """Loss of pairs: beta times their half squared distance plus gamma times their InfoNCE.
+    """Loss of pairs of representations: beta times half their squared distance plus gamma times their InfoNCE.
 
     The critic is trained with the tagger and not saved with it.
     """

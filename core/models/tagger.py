@@ -1,8 +1,8 @@
 """Base classes of taggers: words to emissions, a linear chain over them, and strictly decoded BIOES entities.
 
-A tagger is an `nn.Module` that makes its own batches from sentences. `Tagger` holds the code of all kinds,
-`PieceTagger` the code of those on an encoder. A kind (see `taggers`) adds `features`, `emissions`, `size`,
-`parameter_groups` and `write`. `training.finetune` trains it.
+A tagger is an `nn.Module` that makes its own batches from sentences. `Tagger` holds the code of all kinds of taggers,
+`PieceTagger` the code of the kinds based on an encoder. Each kind (see `taggers`) adds `features`, `emissions`, `size`,
+`parameter_groups` and `write`. `training.finetune` trains taggers.
 """
 
 import math
@@ -157,7 +157,7 @@ class Tagger(nn.Module):
     ) -> Features:
         """Return a training batch. weights: factor of each sentence's loss.
 
-        sources: number of each sentence's corpus, 0 the primary one; for kinds that treat corpora differently.
+        sources: number of each sentence's corpus, 0 for the primary one. Only some kinds of taggers use it.
         """
         features, labels = self.features(sentences), labels_of(sentences, [self._index] * len(sentences))
         if any(isinstance(sentence, Partial) for sentence in sentences):
@@ -191,7 +191,7 @@ class Tagger(nn.Module):
     def predict_at(
         self, temperatures: Sequence[float], sentences: Sequence[Sentence], report: Reporter | None = None
     ) -> list[list[Prediction]]:
-        """Return the predictions under each temperature, which changes confidences and not entities."""
+        """Return the predictions under each temperature. They differ in confidences, not in entities."""
 
         def weighed(emissions: Tensor, mask: Tensor, _: Sequence[int]) -> Tensor:
             path = self.crf.viterbi(emissions, mask)
@@ -352,7 +352,7 @@ class Reading:
     """How an encoder reads sentences.
 
     max_length: pieces per window. context_pieces: pieces of neighbouring sentences (`text.sentence.InContext`) that are
-    read, not tagged, on each side (Schweter and Akbik 2020). dtype: number format of the computation.
+    read but not tagged, on each side (Schweter and Akbik 2020). dtype: number format of the computation.
     """
 
     max_length: int
@@ -381,8 +381,8 @@ class PieceTagger(Tagger):
     def features(self, sentences: Sequence[Sentence]) -> Features:
         """Return `ids` and `attention` `(w, p)`, `padded`, `places` `(4, words)` and the number of `pieces`.
 
-        padded: True if `attention` contains a 0. places: for every word its (sentence, word), and the (window, piece)
-        that its state is taken from.
+        padded: True if `attention` contains a 0. places: four indices per word: its sentence, its position in the
+        sentence, its window, and its first piece's position in the window.
         """
         windows = [
             (row, window)
@@ -404,8 +404,8 @@ class PieceTagger(Tagger):
     def begin_from(self, weights: Mapping[str, Tensor], types: Sequence[str]) -> None:
         """Start from a tagger of the same kind and encoder that learnt other types (SOURCES.md, Transfer).
 
-        Output scores are copied for the tags that both taggers have; the scores of other tags stay as they are. All
-        other weights are copied. Weights that the other tagger lacks (a dictionary's) stay too.
+        Copy the output weights of the tags that both taggers have, and all weights that do not depend on tags. Output
+        weights of other tags stay as they are, and so do weights that the other tagger lacks (a dictionary's).
 
         weights: state of the other tagger. types: its types.
         """
@@ -424,7 +424,7 @@ class PieceTagger(Tagger):
                 own[to] = weights[name][source].to(own)
 
     def _outputs(self, name: str, types: Sequence[str]) -> tuple[str, ...]:
-        """Return the output that each row of weight `name` computes in a tagger of `types`; () for other weights."""
+        """Return the tag or type that each row of weight `name` scores in a tagger of `types`; () if none."""
         return bioes_tags(types) if name.startswith("crf.") else ()
 
     def _precision(self) -> torch.autocast:

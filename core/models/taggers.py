@@ -94,7 +94,7 @@ class EncoderTagger(PieceTagger):
     ) -> list[dict[str, Any]]:
         parts: list[nn.Module] = [self.last_layer, *([self.mix] if self.mix else [])]
         chain, layer = self.in_chains(), {id(p) for part in parts for p in part.parameters()}
-        # Scores of a dictionary have the chain's rate, because they too move by about one rate per step.
+        # A dictionary's scores have the chain's rate, because they too change by about one learning rate per step.
         chain |= {id(p) for p in self.names.parameters()} if self.names else set()
         drawn: Collection[str] = self.model.__dict__.get("drawn", ())  # new weights have the last layer's rate
         layer |= {id(p) for name, p in self.model.named_parameters() if name in drawn}

@@ -169,7 +169,7 @@ def note_fit(
     corpus: str,
     max_length: int,
 ) -> None:
-    """Report what `encoder` cannot represent of a sample of `corpus`, before it is trained on it.
+    """Report, before the training, what `encoder` cannot represent of a sample of `corpus`.
 
     Covers unknown pieces, lost capitals, words of many pieces, and sentences of more than `max_length` pieces.
     """

@@ -58,7 +58,7 @@ def test_unknown_layer_choice_is_refused(text: str) -> None:
 def test_missing_or_shared_layer_is_refused(tmp_path: Path) -> None:
     bert = str(save_random("BERT", tmp_path / "bert", layers=4))
     for layers in ("5", "reinit:5"):
-        with pytest.raises(ConfigError, match="has 4, so it has no layer 5; give a number from 1 to 4"):
+        with pytest.raises(ConfigError, match="has 4 layers and no layer 5; give a number from 1 to 4"):
             make(bert, layers)
     albert = str(save_random("ALBERT", tmp_path / "albert", layers=4))
     with pytest.raises(ModelError, match="share one set of weights"):
