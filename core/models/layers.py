@@ -1,7 +1,7 @@
 """Layers of an encoder: mixed, removed or reinitialised for a tagger, or trained by LoRA.
 
-LoRA (Hu et al. 2022, arXiv 2106.09685) trains small matrices beside the linear layers. A layer's output W x becomes W x
-+ B A x, with A `(r, in)` and B `(out, r)`. After the training, `Lora.merge` replaces W by W + B A.
+LoRA (Hu et al. 2022, arXiv 2106.09685) trains small matrices beside the linear layers. A layer then computes
+W x + B A x instead of W x, with A `(r, in)` and B `(out, r)`. After the training, `Lora.merge` replaces W by W + B A.
 """
 
 import math

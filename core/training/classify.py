@@ -136,7 +136,7 @@ def _gradients(
 ) -> Tensor:
     """Add a batch's gradients and return its mean loss in nats.
 
-    times: cut the batch into `times` times as many parts as usual. step: number of the step, which seeds dropout.
+    times: factor by which the batch is cut into more parts than usual. step: number of the step, which seeds dropout.
     """
     parts = parts_of(times * (PARTS if parallel else 1))
     n = sum(len(inputs) for inputs, _ in parts)

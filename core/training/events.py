@@ -31,7 +31,7 @@ LOG_SECONDS = 2.0  # seconds between two points of a curve; four metrics then gi
 CHECKPOINT_SECONDS = 60.0
 HEAD = "head.safetensors"  # weights of a head that was fitted first, with the encoder frozen
 BEST = "best.safetensors"  # weights of the best epoch, stored beside or inside a checkpoint
-STRIDE = 8  # steps between two agreements of processes to log, save or stop; each agreement waits for the GPU
+STRIDE = 8  # number of steps between agreements of the processes to log, save or stop; agreeing waits for the GPU
 _TALKATIVE = (PrinterCallback, ProgressCallback)  # print to stdout, which is reserved for results
 _NO_CURVES = ("_runtime", "_per_second", "_time")
 
@@ -226,9 +226,9 @@ def _agree(args: TrainingArguments, wishes: list[bool]) -> list[bool]:
 
 
 def _of_card(device: "torch.device") -> dict[str, float]:
-    """Return metrics of the GPU: this process's peak memory, and the memory and use by all programs; {} on a CPU.
+    """Return metrics of the GPU: this process's peak memory, and all programs' memory and use; {} on a CPU.
 
-    Memory is in GB, use in percent. The driver reports the values of all programs.
+    Memory is in GB, use in percent. The values for all programs come from the driver.
     """
     import torch
 

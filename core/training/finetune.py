@@ -47,8 +47,9 @@ from core.training.settings import Settings
 from core.training.threads import Threads
 
 BATCH = 64  # sentences per batch when dev loss is computed
-WITHIN = 0.1  # most time that evaluations within epochs take, as a share of the training's time
-Watch = Callable[[float, Sequence[Sentence], Sequence[Prediction]], None]  # epochs so far, dev sentences
+WITHIN = 0.1  # largest share of the training's time that evaluations within epochs take
+# Called with the epochs so far, the dev sentences and their predictions.
+Watch = Callable[[float, Sequence[Sentence], Sequence[Prediction]], None]
 MOST = 1000  # most dev sentences used to fit the temperature or a dictionary's scale; enough to fit one number
 SCALES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)  # factors of a dictionary's scores
 
@@ -77,7 +78,7 @@ class Epochs:
         )
 
     def keeps(self, settings: Settings) -> bool:
-        """Return True if the weights of the latest epoch are to be kept.
+        """Return True if the latest epoch replaces the kept weights.
 
         With the setting `last`, every epoch is kept. Otherwise an epoch is kept if it is better than all earlier ones.
         After a tie the earlier epoch is kept, because it fits the training set less closely.
@@ -193,7 +194,8 @@ class Finetuning(Durable):
     def _roll_back(self) -> None:
         """Restore the best weights after an epoch that was not the best.
 
-        Called at the start of the next epoch, so that a training that is resumed there restores them too.
+        This function is called at the start of the next epoch. A training that is resumed there therefore restores
+        these weights too.
         """
         if self.epochs.best < len(self.epochs.dev_f1):
             self.tagger.load_state_dict(self.best)
@@ -224,8 +226,8 @@ class Finetuning(Durable):
     def evaluate_within(self) -> None:
         """Report the dev F1 within an epoch, as `dev_f1_within`.
 
-        This changes neither the weights nor the generators of random numbers, so the training is the same without it.
-        Skip it if earlier calls have taken more than WITHIN of the training's time.
+        The evaluation changes neither the weights nor the random number generators, so the training stays the same.
+        Skip it if earlier calls have taken more than the share WITHIN of the training's time.
         """
         began = time.monotonic()
         if self.events.cancelling or self._within > WITHIN * (began - self._began):
@@ -302,7 +304,7 @@ class _WithinEpochs(TrainerCallback):  # type: ignore[misc]  # transformers is u
 
 
 class _Cancellable(Silent):
-    """Raises Cancelled if the user cancels while dev is evaluated."""
+    """Raises Cancelled if the user cancels during an evaluation on dev."""
 
     def __init__(self, trainer: Finetuning) -> None:
         self.trainer = trainer
@@ -397,9 +399,8 @@ def fit_temperature(tagger: Tagger, dev: Sequence[Sentence], report: Reporter) -
 def fit_names(tagger: Tagger, dev: Sequence[Sentence], types: Sequence[str], report: Reporter) -> float:
     """Scale the scores of the tagger's dictionary by the factor of `SCALES` with the highest dev F1, and return it.
 
-    A tagger trained on few sentences trusts itself more than the dictionary, because it knows its training sentences
-    by heart. If several factors give the same F1, the one nearest to 1 is used. Return 1.0 if the tagger has no
-    dictionary.
+    A tagger trained on few sentences gives the dictionary too little weight, because it has memorised these sentences.
+    If several factors give the same F1, the one nearest to 1 is used. Return 1.0 if the tagger has no dictionary.
     """
     names = getattr(tagger, "names", None)
     if not isinstance(names, NameFeatures):
@@ -457,8 +458,8 @@ def finetune(
     factor of the assisting sentences' loss. copies: makes copies of training sentences (`Contrasted`). folder: folder
     for the checkpoints; training resumes from the last one, with the same result as without interruption. saved: called
     with every checkpoint. watch: called after each evaluation with the epochs so far, the dev sentences and their
-    predictions. dev_every: steps between two dev F1s within an epoch, which are only reported; 0: none. stopped: called
-    if the user cancels after at least one epoch. Errors: Cancelled, ResourceError if memory runs out.
+    predictions. dev_every: report dev F1 every this many steps within an epoch; 0: only after each epoch. stopped:
+    called if the user cancels after at least one epoch. Errors: Cancelled, ResourceError if memory runs out.
     """
     rows = laid_out(train, weights, assisting, assisting_weight, settings)
     rows = Contrasted(rows, copies) if copies else rows

@@ -1,8 +1,8 @@
 """Train a tagger on another labelled corpus first, and start the tagger of L_C from it (SOURCES.md, Transfer).
 
-The first tagger has an output layer of its own for all types of the other corpus, so that types which L_C lacks teach
-the encoder too. `PieceTagger.begin_from` then copies the encoder, and the output scores of the types that both have. A
-seed's folder has
+The first tagger has an output layer of its own for all types of the other corpus, so the encoder also learns from types
+that L_C lacks. `PieceTagger.begin_from` then copies the encoder, and the output weights of the types that both corpora
+have. A seed's folder has
 
 first/               checkpoints of the first training; removed when it has ended
 first.safetensors    weights of the first tagger, whose presence shows that the first training has ended
@@ -32,7 +32,7 @@ FILE, CURVES = "first.safetensors", "first"  # CURVES: folder of this stage and 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class First:
-    """A tagger of another corpus. weights: its state, on the CPU. seconds: training time."""
+    """A tagger of another corpus. weights: the tagger's state, on the CPU. seconds: training time."""
 
     types: Sequence[str]
     weights: dict[str, Tensor]
@@ -56,8 +56,8 @@ def train_first(
 ) -> First:
     """Train a tagger on another corpus, or read it if its training has ended, and return it.
 
-    made: makes the tagger, and a function to call after the training (`tagging.network.save_memory`). dev: dev set of
-    L_C; its F1 is only shown as a curve. settings: from `Settings.brief`. folder: the seed's folder. stopped: called
+    made: returns a new tagger, and a function to call after the training (`tagging.network.save_memory`). dev: dev set
+    of L_C; its F1 is only shown as a curve. settings: from `Settings.brief`. folder: the seed's folder. stopped: called
     with the tagger if the user cancels after at least one epoch. Other parameters: see `finetune`. If the training is
     interrupted, the next call continues it, with the same result. Errors: Cancelled, ResourceError.
     """

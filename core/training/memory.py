@@ -21,8 +21,8 @@ LORA = (
 )
 PARTS = 2  # parts per step on a CPU; more were slower on two cores, because each computes gradients for all weights
 IN_PARTS = (
-    "On a CPU: number of parts that a step is cut into, one thread each. More parts use more than two cores. The "
-    "number of parts changes the last digits of results."
+    "On a CPU: number of parts that a step is cut into. Each part has its own thread, so N parts use up to N cores. "
+    "The number of parts changes the last digits of results."
 )
 CHECKPOINTING = (
     "Keep only the output of each layer and recompute the rest for the gradients. This needs less memory and a third "
@@ -67,7 +67,7 @@ def _recomputed(layer: Any, forward: Any, *inputs: Any, **kw: Any) -> Any:
 
 
 class Smaller:
-    """Runs each optimizer step in parts that fit into memory. The sum of their gradients is the whole step's gradient.
+    """Runs each optimizer step in parts that fit into memory. The parts' gradients add up to the whole step's.
 
     work: name of the kind of step, under which an earlier run may have stored its number of parts (`parts_kept`).
     """
@@ -119,7 +119,7 @@ def memory_watched(batch_size: int, accumulation: int = 0) -> Iterator[None]:
     except Exception as error:
         if not memory_ran_out(error):
             raise
-        advice = "give a smaller one, or choose a smaller encoder."
+        advice = "set a smaller batch_size, or choose a smaller encoder."
         if accumulation:  # advise more parts, not a smaller batch, because the steps and results then stay the same
             advice = (
                 f"set accumulation to {2 * accumulation}, which cuts the same batch into smaller parts, or use "

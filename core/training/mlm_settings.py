@@ -19,11 +19,11 @@ class Settings:
     """Complete settings of a pre-training; presets are filled in.
 
     batch_size: sentences per optimizer step over all processes. accumulation: least number of parts that a step's batch
-    is cut into; the step stays the same. max_steps, max_pieces: steps or pieces to train instead of the epochs, unless
-    0. patience: training ends after this many epochs without a better dev loss on T_C, and the best epoch's weights are
-    kept (SOURCES.md, Forgetting); 0: train all epochs and keep the last one's weights, as in the papers. lora: rank of
-    the LoRA matrices; 0: train all weights. checkpointing: recompute the activations of every layer. parts: number of
-    parts of a step on a CPU, one thread each.
+    is cut into; the step stays the same. max_steps, max_pieces: if not 0, number of steps or pieces to train, instead
+    of `epochs`. patience: training ends after this many epochs without a better dev loss on T_C, and the best epoch's
+    weights are kept (SOURCES.md, Forgetting); 0: train all epochs and keep the last one's weights, as in the papers.
+    lora: rank of the LoRA matrices; 0: train all weights. checkpointing: recompute the activations of every layer.
+    parts: number of parts of a step on a CPU, one thread each.
     """
 
     epochs: int
@@ -54,21 +54,21 @@ class MlmSettings(Config):
     epochs: int | None = option(None, "Passes over the text; None: the preset's value.", ge=1, le=1000)
     batch_size: int = option(64, "Sentences per optimizer step, over all processes.", ge=1, le=65_536)
     learning_rate: float | None = option(
-        None, "Initial rate; it falls linearly to 0. None: the preset's value.", gt=0, le=1
+        None, "Initial learning rate; it falls linearly to 0. None: the preset's value.", gt=0, le=1
     )
     accumulation: int = option(
-        1, "Least number of parts that a batch is cut into; more parts need less memory.", ge=1, le=4096
+        1, "Minimum number of parts that a batch is cut into; more parts need less memory.", ge=1, le=4096
     )
     max_steps: int = option(0, "Number of optimizer steps to train, instead of epochs; 0: use epochs.", ge=0)
     max_pieces: int = option(0, "Number of pieces to train on, instead of epochs; 0: use epochs.", ge=0)
     patience: int = option(
         0,
-        "End after this many epochs without a better held-out loss on the task corpus, and keep the best epoch; 0: "
-        "train all epochs and keep the last.",
+        "End training after this many epochs without a better held-out loss on the task corpus, and keep the best "
+        "epoch. 0: train all epochs and keep the last.",
         ge=0,
     )
     max_length: int = option(
-        128, "Longest row; longer sentences are cut into several rows.", unit="pieces", ge=8, le=8192
+        128, "Maximum length of a row; longer sentences are cut into several rows.", unit="pieces", ge=8, le=8192
     )
     packed: bool = option(False, f"Fill rows of {PACKED} pieces with whole texts instead of one sentence per row.")
     mask: Unit = option("piece", "Unit of masking: pieces, whole words, or spans (CrossNER).")
@@ -110,7 +110,7 @@ class MlmSettings(Config):
         return epochs
 
     def full_steps(self, rows: int) -> int:
-        """Return the number of optimizer steps of all epochs, each of `rows` rows."""
+        """Return the number of optimizer steps in all epochs, if an epoch has `rows` rows."""
         return self.n_epochs * -(-rows // self.batch_size)
 
     def steps(self, rows: int) -> int:

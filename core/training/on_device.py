@@ -2,8 +2,8 @@
 
 A run computes on a GPU that no other run uses, else on the CPU, and records the device. Under torchrun the first
 process owns the run: only this process holds the run's lock and writes its events and result. It announces the run in
-torchrun's store. The other processes wait for the announcement and read the same corpora. They compute their share of
-every step, or train some of the seeds.
+torchrun's store. The other processes wait for the announcement and read the same corpora. Each of them then computes
+its share of every step, or trains some of the seeds.
 """
 
 import os
@@ -81,7 +81,7 @@ def _taken(job: Job, stack: ExitStack) -> "torch.device":
     with ExitStack() as held:
         name = held.enter_context(device_lock(job.home, [card.lock for card in free], job.context))
         if not dealt and len(cards.visible()) > 1:
-            # Hide the other GPUs. This one is then cuda:0 for torch and the Trainer, whatever its number is.
+            # Hide the other GPUs, so that torch and the Trainer call the locked one cuda:0.
             cards.keep_to(next(card for card in free if card.lock == name))
         device = pick_device()
         if device.type == "cuda":
@@ -94,7 +94,7 @@ def _taken(job: Job, stack: ExitStack) -> "torch.device":
 def _dealt(usable: tuple[cards.Card, ...]) -> tuple[cards.Card, ...]:
     """Return the GPU of this process's local rank; none if the run computes on the CPU.
 
-    Errors: ResourceError if this process has no usable GPU but others have one.
+    Errors: ResourceError if this process has no usable GPU but other processes have one.
     """
     place = int(os.environ["LOCAL_RANK"])
     own = tuple(card for card in cards.visible()[place : place + 1] if card in usable)
@@ -143,7 +143,8 @@ def train_along(home: Path, kinds: Mapping[str, Kind]) -> None:
     except Cancelled:
         raise
     except Exception as error:
-        # The first process reads this file and fails with its text. If it has ended already, its end caused this error.
+        # The first process reads this file and fails with the same text. If the first process has already ended, its
+        # end caused this error.
         if run.lock.held():
             with suppress(OSError):
                 write_atomic(run.rank_error_file, _in_words(error).encode("utf-8", "replace"))

@@ -78,7 +78,7 @@ class Pretraining(Durable):
         self.threads: Threads | None = None
         self.frozen = piles is None
         self.busy, self.seen, self.warned = 0.0, 0, False
-        self._since: float | None = None  # start of the current series of steps
+        self._since: float | None = None  # start of the steps since the last pause
         longest = int(steps.examples.lengths.max(initial=0))
         work = f"mlm, {settings.batch_size} rows of at most {longest} pieces in {settings.accumulation} parts"
         self._smaller = Smaller(lm.model, work, lm.model.device, report)
@@ -209,7 +209,7 @@ class Pretraining(Durable):
         return [log[TASK] for log in self.state.log_history if TASK in log]
 
     def _wait(self) -> None:
-        """Keep the best epoch's weights, and stop if patience has run out."""
+        """Keep the weights if this epoch is the best; stop if patience has run out."""
         if not (self.settings.patience and self.curve):
             return
         # argmin returns the first minimum, so a tie does not replace the best epoch.
@@ -295,13 +295,16 @@ def _arguments(folder: Path, settings: Settings, rate: float, device: torch.devi
 
 
 PIECES = {"cpu": 2048, "cuda": 32_768}  # pieces per micro-batch: fastest on two cores, and enough to fill a GPU
-HEAD_STEPS, HEAD_RATE = 400, 1e-3  # most steps to fit the head, never more than one epoch, and their learning rate
+HEAD_STEPS, HEAD_RATE = 400, 1e-3  # most steps to fit a head (one epoch if that is less), and their learning rate
 PROBES, PROBE_SECONDS = 64, 30.0  # sentences for the pseudo-perplexity, and its time limit in seconds
 
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """Outcome of a pre-training. Losses: nats per masked piece, one per epoch. before: losses before the first step."""
+    """Outcome of a pre-training.
+
+    Losses: nats per masked piece, one per epoch. before: dev losses before the first step.
+    """
 
     steps: int
     dev_loss: list[float]

@@ -41,7 +41,7 @@ Made = Callable[[Mapping[str, Tensor] | None], tuple[Tagger, Callable[[], None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stage:
-    """A finished training. weights: the tagger's, on the CPU. f1: dev F1 on at most `MOST` sentences, percent."""
+    """A finished training. weights: weights of the tagger, on the CPU. f1: dev F1 on at most `MOST` sentences."""
 
     weights: Mapping[str, Tensor]
     epochs: Epochs
@@ -154,7 +154,7 @@ def self_train(
         n = sum(len(sentence.entities or ()) for sentence in labelled)
         if not n:
             stages.report.note(
-                f"seed {stages.seed}: no entity has a confidence of {SURE:g}, so nothing is pseudo-labelled."
+                f"seed {stages.seed}: no entity has a confidence of {SURE:g} or more, so there are no pseudo-labels."
             )
             break
         students = dict[float, Stage]()

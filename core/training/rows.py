@@ -59,8 +59,8 @@ class Joined(OneCorpus):
         at = rng.permutation(n)
         joined = np.concatenate([rng.permutation(m) for _ in range(-(-n // m))])[:n]
         starts = np.arange(0, n, self.batch_size)
-        # The loss is divided by a step's number of primary words. This factor makes the divisor of the assisting loss
-        # the step's number of assisting words.
+        # The loss is divided by a step's number of primary words. This factor changes the divisor of the assisting
+        # loss to the step's number of assisting words.
         own, other = (
             np.add.reduceat(words[rows], starts) for words, rows in zip(self._words, (at, joined), strict=True)
         )
@@ -92,7 +92,7 @@ class Alternating(OneCorpus):
 
 
 class Contrasted(OneCorpus):
-    """Wraps `rows` and adds a copy to each primary sentence, drawn again in each epoch.
+    """Wraps `rows` and pairs each primary sentence with a copy, which is drawn again in each epoch.
 
     A key is a key of `rows` and the random number that draws the copies. The batches equal those of `rows` under the
     same seed, so that trainings with and without copies are comparable.

@@ -156,7 +156,7 @@ class Settings:
         return replace(cls.charcnn(200), batch_size=1, in_turn=True)
 
     def rate(self, dev_f1: Sequence[float], dev_loss: Sequence[float] = ()) -> float:
-        """Return the learning rate under `decay`, after epochs with these dev F1s (or dev losses)."""
+        """Return the learning rate under `decay`, after epochs with the given dev F1s (or dev losses)."""
         # Compute it from the history, so that a resumed training has the same rate without storing it.
         falls = sum(now < before for before, now in pairwise(dev_f1))
         if self.in_turn:
@@ -202,8 +202,8 @@ class TaggerSettings(Config):
     )
     gamma: float = option(
         0.0,
-        "span: weight of the InfoNCE loss of these two representations, whose critic is trained with the tagger; 0.001 "
-        "in MINER.",
+        "span: weight of the InfoNCE loss of the two representations that beta compares. Its critic is trained with "
+        "the tagger. 0.001 in MINER.",
         ge=0,
     )
     hidden: int | None = option(
@@ -227,13 +227,13 @@ class TaggerSettings(Config):
     preset: Literal["quick", "paper", "paper-bias", "custom"] = option(
         "quick",
         "quick: few epochs. paper: as Mahapatra et al. 2022. paper-bias: as Ma et al. 2023, with softmax and the last "
-        "epoch. custom: as quick, except for the options that you set. With the network span, paper and paper-bias are "
-        "both the MINER settings of Ma et al. 2023.",
+        "epoch kept. custom: as quick, except for the options that you set. With the network span, paper and "
+        "paper-bias both use the MINER settings of Ma et al. 2023.",
     )
     head: Literal["crf", "softmax", "memm"] = option(
         "crf",
-        "crf: a linear-chain CRF; softmax: every word by itself; memm: a softmax that also sees the previous tag, as "
-        "in Murthy et al. 2018.",
+        "crf: a linear-chain CRF; softmax: each word's tag by itself; memm: a softmax that also sees the previous tag "
+        "(Murthy et al. 2018).",
     )
     layers: str = option(
         "last",
@@ -253,7 +253,7 @@ class TaggerSettings(Config):
     epochs: int | None = option(None, "Maximum number of epochs. None: the preset's value.", ge=1, le=1000)
     batch_size: int | None = option(None, "Batch per optimizer step.", unit="sentences", ge=1, le=4096)
     accumulation: int | None = option(
-        None, "Least number of parts that a batch is cut into; more parts need less memory.", ge=1, le=4096
+        None, "Minimum number of parts that a batch is cut into; more parts need less memory.", ge=1, le=4096
     )
     learning_rate: float | None = option(None, "Learning rate of the encoder.", gt=0, le=1)
     head_learning_rate: float | None = option(None, "Learning rate of the last layer.", gt=0, le=1)
@@ -263,23 +263,25 @@ class TaggerSettings(Config):
         None, "Training ends after this many epochs without a better dev F1.", unit="epochs", ge=1
     )
     min_epochs: int | None = option(
-        None, "Train at least this long, even if the patience has run out.", unit="epochs", ge=1
+        None, "Minimum number of epochs, even if the patience has run out.", unit="epochs", ge=1
     )
     dev_sentences: int | None = option(
         None,
-        "Size of the dev sample that each epoch is scored on; 0: all. Reported scores always use all.",
+        "Size of the dev sample that each epoch is scored on; 0: the whole dev set. Reported scores use the whole set.",
         unit="sentences",
         ge=0,
     )
     dev_every: int = option(
         0,
         "Also score the dev set every this many steps within an epoch, for the live chart; 0: only after each epoch. "
-        "The tagger and its scores stay the same. It takes at most a tenth of the training's time: scores that would "
-        "take longer are left out.",
+        "The tagger and its final scores stay the same. This scoring takes at most a tenth of the training's time; "
+        "further scores are left out.",
         unit="steps",
         ge=0,
     )
-    max_length: int = option(256, "Longer sentences are read in overlapping windows.", unit="pieces", ge=16, le=8192)
+    max_length: int = option(
+        256, "Window size; longer sentences are read in overlapping windows.", unit="pieces", ge=16, le=8192
+    )
     context: int = option(
         0,
         "Context to read from the neighbouring sentences of the same document, on each side.",
@@ -372,9 +374,9 @@ def classify_preset(
 ) -> ClassifySettings:
     """Return settings for `n` mentions and an encoder of this `width`. `custom` starts from `quick`.
 
-    `paper` follows Table 7 of Ma et al. 2023 by the number of mentions, with one exception. Contexts had 3 epochs in
-    BioNER but 2 in OntoNotes, although both are large. Here both get 2. For a corpus like BioNER set `context_epochs`
-    to 3.
+    `paper` chooses settings from Table 7 of Ma et al. 2023 by the number of mentions and the width. The table has 3
+    epochs of contexts for BioNER but 2 for OntoNotes, although both corpora are large. `paper` uses 2 for both. For a
+    corpus like BioNER, set `context_epochs` to 3.
     """
     if name == "paper":
         small = n < LARGE
@@ -385,7 +387,8 @@ def classify_preset(
             epochs=epochs, batch_size=size, learning_rate=rate, head_learning_rate=rate, pooling="pooler"
         )
     # High rates and few epochs: a small encoder learns names in one epoch and contexts in two. Only the embeddings are
-    # frozen. They are most of the weights, and each is rarely used. Freezing lower layers made contexts worse.
+    # frozen. They are most of the weights, and each is rarely used. Freezing lower layers too made predictions from
+    # contexts worse.
     epochs = min(MOST, max(LEAST, -(-SEEN // n)))
     return ClassifySettings(
         epochs=epochs if view == "context" else epochs + 1,

@@ -1,7 +1,7 @@
 """Tokenised texts as flat arrays, and the optimizer steps of masked language modelling.
 
 Each step is a pure function of its number. A resumed training therefore continues exactly. Several processes together
-read the same texts as a single process.
+read the same texts as a single process would.
 """
 
 import math
@@ -58,7 +58,7 @@ class Examples:
         return self.ends[rows] - np.where(rows > 0, self.ends[rows - 1], 0)
 
     def take(self, rows: IntArray) -> Self:
-        """Return only `rows`, in their order."""
+        """Return only `rows`, in the given order."""
         addresses = self.at(rows)
         return type(self)(
             ids=self.ids[addresses],
@@ -192,8 +192,9 @@ class Step(TypedDict):
 class Steps(torch.utils.data.Dataset[Step]):
     """Every step of a training, in order.
 
-    batch_size: sentences per step over all processes. pieces: most pieces per micro-batch, with padding. parts: least
-    number of micro-batches per step; more need less memory. stretch: see `near_equal`. total: number of steps.
+    batch_size: sentences per step over all processes. pieces: most pieces per micro-batch, with padding. parts: minimum
+    number of micro-batches per step; more micro-batches need less memory. stretch: see `near_equal`. total: number of
+    steps.
     """
 
     def __init__(

@@ -119,7 +119,7 @@ class Threads:
             part.__dict__.pop("forward", None)
 
     def gradients(self, losses: Callable[[Item], Tensor], items: Sequence[Item], seed: int) -> Tensor:
-        """Add the gradients of the sum of `losses` over `items` to the model's, and return the sum."""
+        """Sum `losses` over `items`, add the gradients of the sum to the model's, and return the sum."""
         trained = [parameter for parameter in self._trained.parameters() if parameter.requires_grad]
 
         def work(i: int) -> tuple[Tensor, tuple[Tensor | None, ...]]:

@@ -149,7 +149,7 @@ def test_teacher_that_is_sure_of_nothing_has_no_students(tmp_path: Path, monkeyp
     monkeypatch.setattr(Stages, "label", lambda self, tagger, rows: [Partial.of(row, (), ()) for row in rows])
     report = Recorder()
     self_trained(tmp_path, report)
-    assert report.notes == ["seed 1: no entity has a confidence of 0.9, so nothing is pseudo-labelled."]
+    assert report.notes == ["seed 1: no entity has a confidence of 0.9 or more, so there are no pseudo-labels."]
     assert not list(tmp_path.glob("student*"))
 
 
