@@ -82,7 +82,7 @@ class CalibrateConfig(Config):
     hidden: int | None = option(None, "bilstm, charcnn: LSTM units per direction.", ge=1)
 
     weights: str = option("", "Hash of the encoder, so that changed weights are timed again.", hidden=True)
-    machine: str = option("", "The device, so that another device is timed again.", hidden=True)
+    machine: str = option("", "Name of the device, so that each device is timed separately.", hidden=True)
 
     def settled(self) -> Self:
         """Return the options with the encoder's hash and the device. Errors: ModelError if the encoder is missing."""
@@ -274,7 +274,7 @@ def _time_embedding(encoder: "Encoder", sample: Sequence[Sentence], lm: "MaskedL
 
 
 def _line(step: Callable[[int, int], int], sizes: Sequence[int], report: Reporter) -> Line:
-    """Fit a and b through the fastest small and the fastest large step, which other work disturbed least.
+    """Fit a and b to the fastest small and the fastest large step, because other work disturbed these least.
 
     step: (sentences, number) -> pieces. The first step of each size is a warm-up.
     """
@@ -292,8 +292,8 @@ def _line(step: Callable[[int, int], int], sizes: Sequence[int], report: Reporte
         # Other work can only slow a step down, so take the fastest.
         points.append(min(timings, key=lambda point: point[1] / max(point[0], 1)))
     (n, t), (m, u) = points
-    # Other programs may make the small step as slow as the large one. To keep b above 0, it is at least a quarter of
-    # the large step's time per piece.
+    # Other programs may make the small step as slow as the large one. b is at least a quarter of the large step's
+    # time per piece, so that b stays above 0.
     b = max((u - t) / max(m - n, 1.0), u / m / 4)
     return max(t - b * n, 0.0), b
 

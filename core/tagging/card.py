@@ -1,6 +1,7 @@
 """A tagger's folder: its model card (data, settings, scores, how to load it) and its word list.
 
-vocabulary.json lists words, those seen once last; model.safetensors has one vector per word in that order.
+vocabulary.json lists the words, with words seen once at the end. model.safetensors has one vector per word, in the same
+order.
 """
 
 import json
@@ -29,15 +30,15 @@ tag = pipeline("token-classification", model="this folder", aggregation_strategy
 This pipeline needs no remote code. It decodes each word alone ({argmax}) and ignores the tagger's CRF
 (`crf.transitions`, `crf.start_transitions`, `crf.end_transitions` in `model.safetensors`, BIOES tags in `config.json`
 under `winnow`). transformers therefore reports these three as unused. Only the first piece of each word was trained.
-`first` reads this piece, `simple` every piece. The following command decodes as in the column `constrained`, or with
-`--no-constrained` as in the column `viterbi`:
+`first` reads this piece, `simple` every piece. The following command decodes as in the column `constrained`; with
+`--no-constrained`, as in the column `viterbi`:
 
 ```
 python -m core predict --model "this folder" INPUT --output OUTPUT.jsonl
 ```
 
-This command cuts raw text into words like the training set (`cut` of `winnow` in `config.json`; by default runs of
-letters and single punctuation marks). The pipeline uses the tokenizer's own rule.
+This command cuts raw text into words as the training set was cut (`cut` under `winnow` in `config.json`; by default
+runs of letters and single punctuation marks). The pipeline uses the tokenizer's own rule.
 """
 
 _MIXED = """
@@ -83,7 +84,7 @@ _NAMES = """
 ## Dictionary
 
 `names.json` holds the names that the tagger looks up. Anyone with this folder can read them. Other software ignores
-them, so its scores are lower.
+this file, so the tagger scores lower there.
 """
 _SPANS = f"""
 ## Spans
@@ -91,7 +92,7 @@ _SPANS = f"""
 The tagger gives every run of up to {MOST} words one type or none. Of overlapping spans, only the one with the highest
 confidence is kept. Longer entities cannot be found. {{}}
 """
-_NO_CHAIN = ("head", "constrained", "layers")  # settings that a tagger of spans does not have
+_NO_CHAIN = ("head", "constrained", "layers")  # settings that a span tagger does not have
 
 
 def card(
@@ -182,7 +183,7 @@ def by_others(decodings: Mapping[str, float], last_layer: float | None = None, *
         why = "the pipeline leaves out the mix of layers."
     else:
         why = (
-            "a tagger trained within BIOES relies on its CRF, which the pipeline ignores. For use without Winnow, "
+            "this tagger relies on its CRF, which the pipeline ignores. For use without Winnow, "
             "train it with `--no-constrained` or `--head softmax`."
         )
     how = "if each word is decoded alone" if context else "with the pipeline above"
@@ -198,7 +199,7 @@ def _confidence(config: FinetuneConfig, kept: SeedOutcome) -> str:
     among = ""
     if not config.within_bioes and config.network != "span":
         among = (
-            " It was fitted for decoding among all tag sequences, as in training, so use `predict --no-constrained`. "
+            " It was fitted for decoding over all tag sequences, as in training, so use `predict --no-constrained`. "
             "Confidences of plain `predict` may be off; `evaluate` reports by how much."
         )
     return (
@@ -215,7 +216,7 @@ def _alone(context: int) -> str:
     return (
         f"\nThis tagger was trained with {context} pieces of the neighbouring sentences on each side of every sentence "
         "whose document is known, and `predict` reads them too. A pipeline reads each sentence alone, so the scores "
-        "above do not apply to it.\n"
+        "above do not apply to a pipeline.\n"
     )
 
 

@@ -66,7 +66,7 @@ def pretrain(choice: str | None, output: str | None, run_anyway: bool, as_json: 
 
 
 def _held_out(typed: object) -> object:
-    """Return the corpora not to train on: as typed, else those in the roles dev and test; empty for `none`."""
+    """Return the corpora not to train on: those typed, else the corpora in the roles dev and test; none for `none`."""
     if typed == (NONE,):
         return ()
     if typed or not (split := corpora.judged_by()):
@@ -81,11 +81,11 @@ def _held_out(typed: object) -> object:
 
 @click.command()
 @config_options(KINDS["finetune"].config)
-@click.option("--output", type=FOLDER, help="Copy the tagger there: a Hugging Face folder.")
+@click.option("--output", type=FOLDER, help="Also write the best tagger to this folder, as a Hugging Face model.")
 @click.option(
     "--without-rare-words",
     is_flag=True,
-    help="In that copy, leave out words that occur once in the training set. bilstm and charcnn store every word.",
+    help="With --output: leave out words that occur once in the training set (bilstm and charcnn store all words).",
 )
 @list_option("--dictionary")
 @run_anyway_option
@@ -98,7 +98,7 @@ def finetune(
     as_json: bool,
     **values: object,
 ) -> None:
-    """Train taggers on labelled data (L_C), one per seed. The epoch that is best on dev is kept and tested once.
+    """Train taggers on labelled data (L_C), one per seed. The best epoch on dev is kept and tested once.
 
     \b
     On several GPUs, a seed on each: torchrun --nproc-per-node 3 -m core finetune --seeds 1,2,3 --train ...
@@ -138,9 +138,9 @@ def evaluate(as_json: bool, **values: object) -> None:
 def predict(input: str, output: str | None, as_json: bool, **values: object) -> None:
     """Tag the sentences of INPUT, a corpus or a file, with a saved tagger.
 
-    Each entity has a start and an end in characters, so that text[start:end] is the entity. `text` is a line, a cell or
-    a field of the file, or the tokens of CoNLL joined by blanks. `line` is the line of the file. For plain text,
-    file_start and file_end count characters from the start of the file.
+    Each entity has a start and an end in characters, so that text[start:end] is the entity. In the output, `text` is a
+    line, a cell or a field of the file, or the tokens of a CoNLL sentence joined by blanks. `line` is its line in the
+    file. For plain text, file_start and file_end count characters from the start of the file.
 
     \b
     python -m core predict contracts.txt --model my-tagger --output entities.csv
@@ -200,7 +200,7 @@ def _scores(run: Run) -> list[str]:
         lines.append(f"  {line.type:<{width}} {scores}  {interval}".rstrip())
     (sure,) = test.calibration
     lines += [
-        f"confidence   mean {sure.confidence:.2f}, share of right entities {sure.right:.2f}; calibration error "
+        f"confidence   mean {sure.confidence:.2f}, share of correct entities {sure.right:.2f}; calibration error "
         f"{sure.before:.3f} before and {sure.after:.3f} after the temperature {sure.temperature:.2f}",
         "at least     entities precision recall  score",
     ]

@@ -26,8 +26,8 @@ class WordVectorOptions(Config):
     )
     assisting_vectors: str = option(
         "",
-        "A corpus in the assisting corpus's language. With share all, its vectors fill in words that `vectors` lacks; "
-        "with sub-word, the assisting corpus starts from its own vectors.",
+        "Learn skip-gram vectors from this corpus too, which has the assisting corpus's language. With share all, they "
+        "serve words that `vectors` lacks; with share sub-word, all words of the assisting corpus.",
         corpus=True,
     )
     imported_vectors: str = option(
@@ -35,11 +35,11 @@ class WordVectorOptions(Config):
     )
     imported_assisting_vectors: str = option("", "Instead of assisting_vectors: imported word vectors.")
     skipgram: dict[str, object] = option(
-        {}, "How word vectors are learnt: window=2, dimension=200, negative, min_count, skipgram_epochs."
+        {}, "Settings of skip-gram: window=2, dimension=200, negative, min_count, skipgram_epochs."
     )
 
     def settled(self) -> Self:
-        """Return the options with run ids in place of names of imports. Errors: ConfigError for an unknown name."""
+        """Return the options with imports given by run id instead of name. Errors: ConfigError for an unknown name."""
         references = {name: getattr(self, name) for name in IMPORTED if getattr(self, name)}
         ids = {name: find_import(name, text, RunStore(home()))[0] for name, text in references.items()}
         return super().settled().model_copy(update=ids)
@@ -101,14 +101,14 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     unlabelled: str = option(
         "",
         "encoder: unlabelled sentences for self-training, such as a selection. Sentences that are also in dev or test "
-        "are left out. A tagger of the training set labels them, and a second tagger also learns from its confident "
-        "entities. The second tagger is used if its dev F1 is higher.",
+        "are left out. A tagger trained on the training set labels them, and a second tagger also learns from its "
+        "confident labels. The second tagger is used if its dev F1 is higher.",
         corpus=True,
     )
     distant: tuple[str, ...] = option(
         (),
-        "encoder: lists of names, as labelled corpora. A first tagger learns from their matches in `unlabelled` and "
-        "then from its own predictions there (distant supervision), and the tagger of the training set starts from it.",
+        "encoder: lists of names, as labelled corpora. A first tagger learns from their matches in `unlabelled`, "
+        "then from its own predictions there (distant supervision). The final tagger starts from the first one.",
         corpus=True,
     )
     assisting: str = option(
@@ -125,7 +125,7 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     weights: str = option("", "Hash of the encoder.", hidden=True)
 
     def settled(self) -> Self:
-        """Return the options with the encoder's hash, unless a run id names it. Errors: ModelError if it is missing."""
+        """Return the options with the encoder's hash; a run id needs none. Errors: ModelError without the encoder."""
         encoder, settled = self.init if self.network in ON_ENCODER else self.states, super().settled()
         if not encoder or is_run_id(encoder) or self.allow_download:
             return settled
@@ -134,7 +134,7 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     @field_validator("type_map")
     @classmethod
     def _type_map(cls, pairs: tuple[str, ...]) -> tuple[str, ...]:
-        """Normalise spelling and order. Errors: ConfigError."""
+        """Normalise the spelling and order of the pairs. Errors: ConfigError."""
         return tuple(sorted(f"{old}={new}" for old, new in parse_map(pairs).items()))
 
     @field_validator("seeds")
@@ -153,8 +153,7 @@ def check_network(config: FinetuneConfig) -> None:
         raise ConfigError("type_map: renames types of the corpus `first`, which is missing; add it, or drop type_map.")
     if config.first and config.network not in ON_ENCODER:
         raise ConfigError(
-            f"first: an encoder carries over from one corpus to the other, and {config.network} has none; choose the "
-            "network encoder."
+            f"first: needs a network with an encoder, and {config.network} has none; choose the network encoder."
         )
     if config.dictionary and config.network != "encoder":
         raise ConfigError(f"dictionary: works with the network encoder, not with {config.network}; choose encoder.")
@@ -179,7 +178,7 @@ def _check_unlabelled(config: FinetuneConfig) -> None:
     if config.assisting or config.first:
         raise ConfigError("unlabelled: cannot be combined with assisting or first; give one of the three.")
     if config.stages == "lpft":
-        raise ConfigError("unlabelled: its taggers are trained in one stage; choose joint, or leave unlabelled out.")
+        raise ConfigError("unlabelled: cannot be combined with stages lpft; choose joint, or leave unlabelled out.")
     if held := {config.dev, *config.test} & set(config.distant):
         raise ConfigError(
             f"distant: {', '.join(sorted(held))} is also the dev or test set, so its names would be found too often; "
@@ -194,16 +193,16 @@ def check_stages(stages: str, network: str) -> None:
 
 
 def check_settings(config: TaggerSettings) -> None:
-    """Check the settings. Errors: ConfigError if the network lacks one, or if two exclude each other."""
+    """Check the settings. Errors: ConfigError if the network lacks a setting, or if two settings exclude each other."""
     network, layers = config.network, config.layers
     if layers != "last" and network == "span":
-        raise ConfigError(f"layers: {layers} needs the network encoder; a tagger of spans reads the last layer.")
+        raise ConfigError(f"layers: {layers} needs the network encoder; the network span reads the last layer.")
     if layers != "last" and network != "encoder":
         raise ConfigError(f"layers: {layers} needs an encoder, and {network} has none; choose the network encoder.")
     if (config.lora or config.checkpointing) and network not in ON_ENCODER:
         raise ConfigError(f"lora, checkpointing: need an encoder, and {network} has none; choose the network encoder.")
     if config.lora and layers.startswith("reinit"):
-        raise ConfigError(f"lora: would never train the layers that {layers} resets; choose one of the two.")
+        raise ConfigError(f"lora: does not train the layers that {layers} resets; set lora to 0, or layers to last.")
     if config.in_turn and network != "charcnn":
         raise ConfigError(f"in_turn: works with charcnn only, and the network is {network}; choose charcnn.")
     if (config.beta or config.gamma) and network != "span":

@@ -42,11 +42,11 @@ from core.training.settings import (
 
 START = 3.0  # seconds to read, check and save everything but weights
 FORWARD = 1 / 3  # time of a forward pass, as a share of a training step
-EARLY = 0.7  # share of the planned epochs that a training with a falling rate usually has before the rate ends it
+EARLY = 0.7  # usual share of the planned epochs before a falling learning rate ends the training
 NAMED = 0.5  # assumed share of the sentences in which a dictionary finds a name; runs had 0.1 to 0.7
 AGAIN = 0.5  # assumed chance that the first round of pseudo-labels raises dev F1, so that there is a second round
 PROBED, PROBE_SECONDS = 64, 30.0  # sentences of the pseudo-perplexity before and after MLM, and its time limit
-NAME = 8  # pieces per mention with its markers
+NAME = 8  # pieces of a mention, with the special pieces around it
 PIECES = 1.3  # pieces per word if not measured, as for English in BERT's vocabulary
 GB = 1e9
 STATES = 4  # memory of a trained weight in multiples of its size: itself, its gradient, Adam's two moments
@@ -97,7 +97,7 @@ class Speeds:
     def of(self, settings: MlmSettings | TaggerSettings, encoder: str, texts: Collection[str]) -> Known | None:
         """Return the speed of the last comparable training here, else of a `calibrate` run, else None.
 
-        encoder: see `encoder_of`. texts: fingerprints of the corpora; a `calibrate` run on these is preferred.
+        encoder: see `encoder_of`. texts: fingerprints of the corpora; a `calibrate` run on these corpora is preferred.
         """
         pace = (getattr(settings, name, None) for name in PACE)
         way = (isinstance(settings, MlmSettings), encoder, frozenset(texts), *pace)
@@ -163,7 +163,7 @@ def root(init: str, store: RunStore) -> str:
 
 
 def _timed_by(settings: MlmSettings | TaggerSettings, encoder: str) -> dict[str, object]:
-    """Return the options of `calibrate` that determine the speed of such a training."""
+    """Return the options of `calibrate` that determine the speed of a training with `settings`."""
     if isinstance(settings, MlmSettings):
         return {"encoder": encoder}
     if settings.network in ON_ENCODER:
@@ -185,7 +185,7 @@ def _precise(value: object) -> object:
 
 @lru_cache(maxsize=256)
 def _pieces_a_second(log: Path, size: int) -> float | None:
-    """Return the median of the recorded speeds. size: bytes of the log, which only grows, as a key of the cache."""
+    """Return the median of the recorded speeds. size: bytes of the log, a part of the cache key (a log only grows)."""
     metrics = (event.data for event in read_events(log)[0] if event.kind == "metric")
     speeds = (data for data in metrics if MetricName.parse(str(data["name"])).metric == "tokens_per_second")
     rates = [float(data["value"]) for data in speeds]
@@ -249,9 +249,9 @@ def tagger(
 def usual_epochs(settings: Settings) -> float:
     """Return the number of epochs that a training usually has before it ends early.
 
-    The best epoch is assumed to be equally likely at any point of the plan. Training ends `patience` epochs after it,
-    or at the end of the plan, but not before `min_epochs`. Trainings of 30 epochs with a patience of 10 had 24 to 28
-    on average (`epochs.jsonl`, `variance.jsonl`), and this gives 23.
+    Each planned epoch is assumed to be the best one with equal probability. Training ends `patience` epochs after the
+    best one, or at the end of the plan, but not before `min_epochs`. Trainings of 30 epochs with a patience of 10 had
+    24 to 28 epochs on average (`epochs.jsonl`, `variance.jsonl`); this estimate gives 23.
     """
     wait = min(settings.patience / settings.epochs, 1.0)
     share = EARLY if settings.least_rate else wait + (1 - wait**2) / 2
@@ -268,7 +268,7 @@ def pseudo(
 ) -> Estimate:
     """Estimate the time of learning from pseudo-labels for all seeds.
 
-    settings: settings of the training set from `planned`; with `distant`, settings of the unlabelled sentences.
+    settings: from `Settings.planned`, for the training set; with `distant`, for the unlabelled sentences.
     """
 
     def seconds(rounds: float, named: float) -> float:
@@ -313,10 +313,10 @@ def difficulty(
 class Preflight:
     """Estimated cost of a training. GB are 10^9 bytes.
 
-    steps: most optimizer steps of all seeds. seconds: expected time; most: time without early stopping; both None if
-    this machine has not been timed. basis: source of the times, a sentence. memory_gb: memory; None if the encoder is
-    not on this machine. measured: True if the memory was observed; otherwise it is a lower bound. disk_gb: most disk
-    space, with checkpoints. problem: sentence on why the encoder cannot be used, or "".
+    steps: maximum number of optimizer steps of all seeds. seconds: expected time. most: time without early stopping.
+    Both are None if this machine has not been timed. basis: source of the times, a sentence. memory_gb: memory; None if
+    the encoder is not on this machine. measured: True if the memory was observed; otherwise it is a lower bound.
+    disk_gb: largest disk space, with checkpoints. problem: reason why the encoder cannot be used, or "".
     """
 
     steps: int

@@ -42,9 +42,9 @@ class SplitScores:
 
     micro_f1, precision, recall: exact entities, strict, with the tagger's own decoding. by_type: F1 by entity type.
     decodings: micro F1 by decoding. lot: F1 of a tagger that guesses at random (`chance_f1`). macro_f1: mean F1 over
-    the types in the split. calibration: calibration of the entities' confidences. unseen_f1: micro F1 without the
-    sentences that are in the training set; None if none or all of them are. report: seqeval's strict report, a row per
-    type and `micro avg`.
+    the types in the split. calibration: calibration of the entities' confidences. unseen_f1: micro F1 on the sentences
+    that are not in the training set; None if the training set contains all or none of them. report: seqeval's strict
+    report, a row per type and `micro avg`.
     """
 
     micro_f1: float
@@ -69,8 +69,8 @@ class SeedOutcome:
     """Result of one seed of a fine-tuning.
 
     best_epoch: epoch whose weights were kept, from 1. epochs: number trained. seconds: training time. tests: one per
-    test set. settings: settings of the training, by option. last_layer: dev micro F1 without Winnow, for a tagger that
-    mixes layers; None for other taggers. dev_epochs: dev micro F1 after each epoch, percent.
+    test set. settings: settings of the training, by option. last_layer: dev micro F1 of a tagger that mixes layers, if
+    it is loaded without Winnow; None for other taggers. dev_epochs: dev micro F1 after each epoch, percent.
     """
 
     seed: int
@@ -128,7 +128,7 @@ class TrainInTest:
 
     @property
     def words(self) -> str:
-        """Sentence with the numbers."""
+        """Sentence with both numbers."""
         n = self.exact + self.near
         return (
             f"{n:,} training sentence{'s are' if n > 1 else ' is'} in the dev or test set "
@@ -153,7 +153,7 @@ class TooLong:
 
     @property
     def words(self) -> str:
-        """Sentence with their share of each split; "" if there are none."""
+        """Sentence with the share of such entities in each split; "" if there are none."""
         shares = [f"{n / self.of[name]:.1%} of the spans in {name}" for name, n in self.longer.items() if n]
         if not shares:
             return ""
@@ -247,7 +247,7 @@ def file_suffix(split: str, seed: int | None) -> str:
 
 
 def write(run: Run, suffix: str, table: Evaluation, predictions: Sequence[Prediction]) -> None:
-    """Write a tagger's results on one split. suffix: see `file_suffix`; the split alone for an `evaluate` run."""
+    """Write a tagger's results on one split. suffix: see `file_suffix`."""
     table.save(_table(run, suffix))
     write_predictions(run, suffix, predictions)
 
@@ -309,7 +309,7 @@ def read_predictions(run: Run, seed: int | None, number: int = 0) -> list[tuple[
 
 
 def write_outcome(run: Run, seed: int, outcome: SeedOutcome) -> None:
-    """Write a seed's outcome after its other files; a resumed run does not train the seed again."""
+    """Write a seed's outcome, after its other files. A resumed run does not train a seed that has an outcome."""
     write_atomic(_outcome(run, seed), json.dumps(asdict(outcome)).encode())
 
 
@@ -447,7 +447,7 @@ def note_unlearnt(job: Job, outcome: SeedOutcome) -> None:
 def over_seeds(results: Sequence[SplitScores], tables: Sequence[Evaluation] = ()) -> OverSeeds:
     """Combine the unrounded scores of all seeds on one split.
 
-    tables: one per seed, to compute intervals by type; without them there are none.
+    tables: one per seed, to compute intervals by type; without tables there are no intervals.
     """
     values = [one.micro_f1 for one in results]
     return OverSeeds(

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from core.training.pseudo import Stages
 
 _TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-_POLL = 0.5  # seconds
+_POLL = 0.5  # seconds between two checks for finished seeds
 _PATIENCE = 3600.0  # seconds; long enough for another process to write the largest tagger
 
 
@@ -80,7 +80,7 @@ _PATIENCE = 3600.0  # seconds; long enough for another process to write the larg
 class Overlap:
     """Training sentences that also occur in a dev or test set.
 
-    seen: per split, `(n,)`, True for its sentences that are in the training set.
+    seen: one mask per split, `(n,)`, True for sentences that are also in the training set.
     """
 
     train: TrainInTest
@@ -141,9 +141,9 @@ def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
 
 
 def _expected(config: FinetuneConfig, job: Job, seeds: "Seeds") -> float | None:
-    """Return the estimated seconds of this process's seeds; None without a measured speed, or if a run needs this one.
+    """Return the estimated seconds of this process's seeds; None without a measured speed, or in a child run.
 
-    The other run estimates its own time.
+    The parent run has its own estimate.
     """
     whole = None if job.context.is_child else preflight(config, job.library, RunStore(job.home)).seconds
     return None if whole is None else whole * len(seeds.own) / len(seeds.numbers)
@@ -193,7 +193,7 @@ def _unlabelled(config: FinetuneConfig, job: Job) -> Sequence[Sentence]:
 
 
 def _distant(config: FinetuneConfig, job: Job, types: Collection[str]) -> Dictionary:
-    """Return the names of the lists that have a type of the training set. Errors: CorpusError if there is none."""
+    """Return the listed names whose type is in the training set. Errors: CorpusError if there is no such name."""
     lists = [job.corpus(mark) for mark in config.distant]
     names = {key: type for key, type in resolved(lists)[0].items() if type in types}
     if not names:
@@ -214,14 +214,14 @@ def _first(config: FinetuneConfig, job: Job, types: Collection[str]) -> Sequence
     if not (own := types_of(sentences)):
         raise CorpusError(f"{corpus.name}: no sentence holds an entity, so there is nothing to learn first.")
     both, rest = sorted(own & set(types)), sorted(own - set(types))
-    with_scores = f"the output scores of {listed(both)} carry over" if both else "no output score carries over"
-    alone = f"; {listed(rest)} only {'teaches' if len(rest) == 1 else 'teach'} the encoder" if rest else ""
+    with_scores = f"the output weights of {listed(both)} are reused" if both else "no output weights are reused"
+    alone = f"; {listed(rest)} only {'trains' if len(rest) == 1 else 'train'} the encoder" if rest else ""
     job.context.note(f"The first training is on {corpus.name}: {with_scores}{alone}.")
     return sentences
 
 
 def find_overlap(train: Corpus, splits: Sequence[Corpus], job: Job) -> Overlap:
-    """Find sentences of `train` in `splits`, exact and near duplicates, and note their number (SOURCES.md, Leaks).
+    """Find exact and near duplicates of `train`'s sentences in `splits`, and note their number (SOURCES.md, Leaks).
 
     Takes about a second per 10,000 sentences of all corpora.
     """
@@ -306,7 +306,7 @@ def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Ta
 def _begun(config: FinetuneConfig, job: Job, splits: Splits, seed: int, seeds: "Seeds") -> "First | None":
     """Return the tagger that this seed starts from, trained on other labels; None if it starts from the encoder.
 
-    If the user stops this training, its tagger is kept.
+    If the user stops the training on other labels, the tagger trained so far is kept.
     """
     from core.models.devices import release_memory
 
@@ -409,7 +409,7 @@ def _begin_from(tagger: "Tagger", first: "First") -> None:
 
 
 def _warn(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger") -> None:
-    """Note how much of the training set the encoder's vocabulary cannot represent, and if LoRA is not worthwhile.
+    """Add notes on training text that the encoder's vocabulary cannot represent, and on LoRA if it is not worthwhile.
 
     A recurrent tagger needs no such notes, because it reads letters.
     """

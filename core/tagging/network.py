@@ -130,7 +130,7 @@ def joined(own: "Vectors", other: "Vectors") -> "Vectors":
 def count_with_vector(
     vectors: "Vectors | None", train: Sequence[Sentence], tests: Sequence[Sequence[Sentence]], job: Job
 ) -> WithVector | None:
-    """Count the words that start from a pretrained vector, and note the shares; None without vectors."""
+    """Return and note the shares of words that start from a pretrained vector; None without vectors."""
     from core.models.word_features import share_with_vector
 
     if vectors is None:
@@ -145,7 +145,7 @@ def count_with_vector(
 
 
 def sentence_weights(config: TaggerSettings, train: Sequence[Sentence]) -> list[float]:
-    """Return the weight of each training sentence's loss, 1 on average.
+    """Return the weight of each training sentence in the loss, 1 on average.
 
     An entity's weight is the inverse of its type's share of all mentions, to the power in `CLASS_WEIGHTS`. A sentence's
     weight is the mean of its entities' weights, or 1 without entities. These weights are then scaled to a mean of 1.
@@ -160,7 +160,7 @@ def sentence_weights(config: TaggerSettings, train: Sequence[Sentence]) -> list[
         fmean((usual / mentions[entity.type]) ** power for entity in sentence.entities) if sentence.entities else 1.0
         for sentence in train
     ]
-    mean = fmean(weights)  # dividing by it keeps the meaning of the learning rate
+    mean = fmean(weights)  # divide by the mean, so that the learning rate has the same effect as without weights
     return [weight / mean for weight in weights]
 
 
@@ -190,7 +190,7 @@ def new_recurrent(
 ) -> "Tagger":
     """Build a `bilstm` or `charcnn` tagger, initialised with torch's current seed.
 
-    Its size and layers depend on all types of the assisting corpus, even if only some of its sentences are used.
+    The size and layers of the tagger depend on all types of the assisting corpus, even if only some sentences are used.
     """
     from core.models.bilstm import LAYOUTS, BiLstmTagger
     from core.models.devices import pick_device
@@ -230,7 +230,7 @@ def save_memory(config: FinetuneConfig, tagger: "Tagger", seed: int) -> Callable
 
 
 def copies(config: TaggerSettings, train: Sequence[Sentence]) -> "Copies | None":
-    """Return the function that makes copies of training sentences to compare them with; None if MINER is off."""
+    """Return a function that copies a training sentence with other names (`OtherNames`); None if MINER is off."""
     return OtherNames(train).copy if config.beta or config.gamma else None
 
 

@@ -29,7 +29,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Line:
-    """One line of a chart. name: name in the legend. part: distinguishes lines of one name, e.g. a seed.
+    """One line of a chart. name: name in the legend. part: distinguishes lines with the same name, e.g. a seed.
 
     steps: steps or epochs, `(n,)`, rising. values: `(n,)`. pale: True if the line has ended and a later line has the
     same name.
@@ -62,9 +62,10 @@ def thinned(values: FloatArray, most: int) -> IntArray:
 
 
 def curve_table(lines: Sequence[Line], most: int = MOST) -> pa.Table:
-    """Return the points to draw, at most `most` of all lines: step, value, line, part, pale, and held (has a tooltip).
+    """Return the points to draw, at most `most` over all lines.
 
-    Values that are not finite are left out.
+    Columns: step, value, line, part, pale, and held (True if the point has a tooltip). Values that are not finite are
+    left out.
     """
     columns: dict[str, list[object]] = {name: [] for name in _KINDS}
     for line in lines:

@@ -31,7 +31,7 @@ from core.training.on_device import on_device, worker_device
 if TYPE_CHECKING:
     from core.models.tagger import Tagger
 
-CHUNK = 8192  # rows
+CHUNK = 8192  # rows of a corpus per work item
 
 
 class TagConfig(Config):
@@ -55,7 +55,7 @@ class ModelConfig(Config):
     weights: str = option("", "Hash of the tagger.", hidden=True)
 
     def settled(self) -> Self:
-        """Return the options with the tagger's hash, unless a run id names it. Errors: ModelError if it is missing."""
+        """Return the options with the tagger's hash; a run id needs none. Errors: ModelError without the tagger."""
         return self if is_run_id(self.model) else self.model_copy(update={"weights": fingerprint(self.model)})
 
 
@@ -132,9 +132,9 @@ class TagWork:
 def predicted(
     tagger: "Tagger", kept: Sequence[Sentence], own: slice, report: Reporter, *, raw: bool
 ) -> Sequence[Prediction]:
-    """Return the predictions for the sentences `kept[own]`, over their own tokens. The other sentences are context.
+    """Return the entities of the sentences `kept[own]`, as places in their own tokens. Other sentences are context.
 
-    raw: True to cut the text into tokens like the tagger's training set, because it has no tokens of its own.
+    raw: True if the text has no tokens of its own; it is then cut into tokens as the tagger's training set was.
     """
     cut = tagger.cut if raw else None
     # A word has at least one piece, so as many words as `context_pieces` are enough context.
@@ -149,7 +149,7 @@ def predicted(
 def tag(config: TagConfig, job: Job) -> TagResult:
     """Find the entities of every sentence of a corpus. Artifacts: see `predictions`.
 
-    Raw text is cut into tokens like the tagger's training set; the entities refer to the corpus's own tokens.
+    Raw text is cut into tokens as the tagger's training set was; the entities refer to the corpus's own tokens.
     """
     corpus = job.corpus(config.corpus)
     work = TagWork(corpus=corpus, model=config.model, constrained=config.constrained)

@@ -68,7 +68,7 @@ class Unfound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Novelty:
-    """F1 in percent, mean over seeds, on mentions whose name is (`seen`) or is not (`unseen`) an entity of train."""
+    """F1 on mentions whose name occurs as an entity in train (`seen`) or not (`unseen`), percent, mean over seeds."""
 
     surfaces: Literal["seen", "unseen"]
     mentions: int
@@ -216,9 +216,9 @@ def weakest(runs: Sequence[Run]) -> Found | None:
 
 
 def by_novelty(run: Run, library: Library) -> list[Novelty]:
-    """Return F1 on mentions whose name is, or is not, an entity of train, ignoring case (SOURCES.md, Leaks).
+    """Return F1 on mentions whose name occurs, or does not occur, as an entity in train (SOURCES.md, Leaks).
 
-    Errors: CorpusError if a corpus or a file is gone.
+    Names are compared without case. Errors: CorpusError if a corpus or a file is gone.
     """
     known = {_surface(s, e) for s in _all(library, run.manifest.config["train"]) for e in s.entities or ()}
     gold = _tested_on(run, library)
@@ -283,7 +283,7 @@ def _surface(sentence: Sentence, entity: Entity) -> str:
 def failed_seeds(run: Run) -> list[int]:
     """Return seeds whose tagger has less than half the best test F1, or is no better than chance on dev.
 
-    Means over seeds include them (SOURCES.md, Seeds).
+    Means over seeds include these seeds (SOURCES.md, Seeds).
     """
     test = read(run).test
     scores, collapsed = test.micro_f1 if test else (), collapsed_seeds(run)
@@ -301,7 +301,7 @@ def collapsed_seeds(run: Run) -> list[int]:
 
 
 def config_differences(a: Run, b: Run) -> list[OptionDifference]:
-    """Return the options in which two runs differ; corpora by fingerprint."""
+    """Return the options in which two runs differ. Corpora are compared by fingerprint."""
     config_a, config_b = a.manifest.config, b.manifest.config
     return [
         OptionDifference(option=name, a=config_a.get(name), b=config_b.get(name))
@@ -330,7 +330,7 @@ def _settings(run: Run) -> Mapping[str, object]:
 
 
 def missing(run: Run, library: Library) -> list[str]:
-    """Return in words the missing corpora of a run, without which it cannot be repeated, and its model if missing."""
+    """Describe a run's missing corpora, without which the run cannot be repeated, and its model if it is missing."""
     gone = []
     for role, fingerprint in run.manifest.inputs.items():
         try:

@@ -66,7 +66,10 @@ Difference = Literal["", "only here", "other type", "other border"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """Entity of one tagger. difference: "" if the other tagger found the same. other: its entity at this place."""
+    """Entity of one tagger.
+
+    difference: "" if the other tagger found the same. other: the other tagger's entity at this place.
+    """
 
     span: Span
     difference: Difference
@@ -139,7 +142,8 @@ def find(model_runs: Sequence[str], text: Text, check: Callable[[], object] = la
 def _spans(number: int, at: int, cleaned: str, own: str, entities: Iterable[Sequence[Any]]) -> Iterable[Span]:
     """Yield a sentence's entities as spans of characters of paragraph `number`.
 
-    at: character at which the sentence begins. own: its text in the paragraph. cleaned: the text that was tagged.
+    at: character at which the sentence begins. own: the sentence's text in the paragraph. cleaned: the same text after
+    cleaning, which was tagged.
     """
     if not entities:
         return

@@ -69,7 +69,7 @@ def json(model_runs: Sequence[str], text: Text, found: Sequence[Found], names: M
 def docx(model_runs: Sequence[str], text: Text, found: Sequence[Found], names: Mapping[str, str]) -> bytes:
     """Return the text as a Word document; each entity is highlighted and has a comment. Arguments: see `csv`.
 
-    An entity that both taggers found has one comment.
+    If both taggers found the same entity, it has one comment.
     """
     from docx import Document
 

@@ -51,7 +51,7 @@ from core.text.source import Places, Source
 from core.text.words import token_places
 from core.training import saved_models as models
 
-WITHIN = "_within"  # ends the names of scores that were measured within an epoch
+WITHIN = "_within"  # suffix of the names of scores that were measured within an epoch
 TRAININGS = ("pretrain", "finetune", "experiment", "study")
 SMALLEST_BATCH = 16  # smallest batch of all presets, in sentences
 _TRAINING = ("pretrain", "finetune")  # kinds that train a model themselves; an experiment starts these
@@ -90,7 +90,7 @@ def _metric(name: str, steps: list[int], values: list[float]) -> Metric:
 
 
 def joined(metrics: Sequence[Metric]) -> list[Metric]:
-    """Return curves with the scores within epochs (`dev_f1_within`) among those at the ends of epochs (`dev_f1`)."""
+    """Merge scores within epochs (`dev_f1_within`) into the curves of scores at the ends of epochs (`dev_f1`)."""
     parts: dict[tuple[str, str, int | None], list[Metric]] = {}
     for metric in metrics:
         parts.setdefault((metric.name.removesuffix(WITHIN), metric.type, metric.seed), []).append(metric)
@@ -147,7 +147,7 @@ def _variant(run: Run) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedSentence:
-    """A dev sentence with its gold entities, and with those that the tagger finds at its newest evaluation."""
+    """A dev sentence with its gold entities, and with the entities found at the newest evaluation."""
 
     gold: Sentence
     found: Sentence
@@ -155,7 +155,7 @@ class WatchedSentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedEpoch:
-    """The watched sentences after so many epochs of a seed."""
+    """The watched sentences after `epoch` epochs of a seed."""
 
     seed: int
     epoch: float
@@ -184,7 +184,7 @@ def _by_id(corpus: str, ids: tuple[str, ...]) -> dict[str, Sentence]:
 
 
 def trainings(run_id: str) -> list[Run]:
-    """Return the runs that train a model: `run_id` and the runs below it, in the order in which it needed them."""
+    """Return `run_id` and its descendants that train a model, in the order in which they were needed."""
     return list({run.id: run for run in _below(run_id)}.values())
 
 
@@ -205,7 +205,7 @@ def preflight(kind: str, options: Mapping[str, object]) -> Preflight:
 
 
 def difficulty_estimate(options: Mapping[str, object]) -> float | None:
-    """Estimate the seconds of a `difficulty` run; None if this machine has not been timed with its encoder."""
+    """Estimate the seconds of a `difficulty` run; None if this machine has not been timed with the encoder."""
     config = DifficultyConfig.parse(dict(options))
     train = library().find(config.train)
     measured = estimates.Speeds(store()).of_classifiers(config.encoder, [train.fingerprint])
@@ -216,7 +216,7 @@ def difficulty_estimate(options: Mapping[str, object]) -> float | None:
 
 
 def root_encoder(init: str) -> str:
-    """Return the encoder from which `init`, perhaps the id of a pre-training, was first trained."""
+    """Return the encoder at the start of a chain of pre-trainings. init: an encoder, or the id of a pre-training."""
     return estimates.root(init, store())
 
 
@@ -238,7 +238,7 @@ def halved(run_id: str) -> tuple[str, dict[str, object]] | None:
     if run.manifest.kind == kind:
         return kind, options | {"accumulation": parts}
     parent = begun[-1].manifest.parent
-    if parent and store().get(parent).manifest.kind in ("score", "cascade"):  # strategies train B1 or B2
+    if parent and store().get(parent).manifest.kind in ("score", "cascade"):  # its strategies train the models B1 or B2
         learnt = [name for name in options["arms"] if name in STRATEGIES and STRATEGIES[name].models]
         own = {name: {**options["strategies"].get(name, {}), "accumulation": parts} for name in learnt}
         return run.manifest.kind, options | {"strategies": options["strategies"] | own}
@@ -248,7 +248,7 @@ def halved(run_id: str) -> tuple[str, dict[str, object]] | None:
 def left_behind(run_id: str) -> tuple[int | None, Path | None]:
     """Return the step of a stopped training's last checkpoint, and the folder of the best model so far.
 
-    Each is None if there is none.
+    Return None for a checkpoint or a model that does not exist.
     """
     begun = trainings(run_id)
     if not begun:
@@ -352,7 +352,7 @@ def retraining(run_ids: Mapping[str, str]) -> Retraining | None:
         if is_run_id(_begins(run_id)) and not models.is_here(store().get(_begins(run_id))):
             continue
         seeds = run.manifest.config["seeds"]
-        # With the same options, the finished run without its model would be returned.
+        # Change the seeds: with the same options, the finished run, which lacks its model, would be returned.
         seed = seeds[0] if len(seeds) > 1 else seeds[0] + 1000
         options = {**run.manifest.config, "seeds": (seed,)}
         with suppress(WinnowError):
@@ -457,8 +457,9 @@ def export_found(run_id: str, given: str = "", report: ReadReport | None = None)
 def found_sentences(run_id: str, given: str = "", report: ReadReport | None = None) -> Iterator[FoundSentence]:
     """Yield the sentences that a finished `predict` run tagged, in order.
 
-    given: tagged file or folder. It is read again, because a corpus keeps cleaned text. Without it, or if it has
-    changed, places refer to the cleaned text. report: counts unreadable rows, complete after the last sentence.
+    given: tagged file or folder. The file is read again, because a corpus keeps only cleaned text. Without the file, or
+    if it has changed, places refer to the cleaned text. report: counts unreadable rows, complete after the last
+    sentence.
     """
     run = store().get(run_id)
     lines = predictions.lines(run)
@@ -479,7 +480,7 @@ def _sentences(corpus: Corpus, given: str, report: ReadReport) -> Iterator[Sente
 
 
 def _read_again(corpus: Corpus, given: str, report: ReadReport) -> Iterator[Sentence]:
-    """Yield the sentences of a corpus's file; none if it is gone or cannot be read."""
+    """Yield the sentences of a corpus's file; none if the file is gone or cannot be read."""
     with suppress(WinnowError, OSError):
         config = AddConfig(path=str(Path(given).absolute())) if given else _import(corpus)
         if config and Path(config.path).exists():

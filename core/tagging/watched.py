@@ -19,7 +19,7 @@ FILE = "watched.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """Entities found by a seed after so many epochs, by sentence id."""
+    """Entities that a seed's tagger found after `epoch` epochs, by sentence id."""
 
     seed: int
     epoch: float
@@ -42,7 +42,7 @@ def writer(folder: Path) -> Callable[[float, Sequence[Sentence], Sequence[Predic
 
 
 def read(run: Run) -> Watched | None:
-    """Return what the newest seed of a `finetune` run found; None if no seed is in training or the file is damaged."""
+    """Return the entities found by the newest seed of a run; None if no seed is in training or the file is damaged."""
     seeds = {seed: run.checkpoints / f"seed-{seed}" / FILE for seed in run.manifest.config["seeds"]}
     times = {seed: file.stat().st_mtime for seed, file in seeds.items() if file.exists()}
     seed = max(times, key=times.__getitem__, default=None)

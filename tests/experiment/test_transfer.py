@@ -174,7 +174,7 @@ def test_experiment_trains_on_other_labels_first(others: Library) -> None:
     tagger = runs.get(rows["transfer:news"]["finetune_run"])
     assert tagger.manifest.config["seeds"] == [1, 2]
     notes = " ".join(tagger.state().notes)
-    assert "the output scores of PARTY carry over; ROLE only teaches the encoder." in notes
+    assert "the output weights of PARTY are reused; ROLE only trains the encoder." in notes
     assert rows["transfer:news"]["why"].startswith("Against no other labels first")
     board = results.board(run.id).leaderboard
     assert name_of(next(row for row in board if row.arm != "none"), board) == "a first training on the labels of news"

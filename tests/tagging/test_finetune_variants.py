@@ -113,9 +113,9 @@ def test_single_layer_with_lora_is_saved_as_a_plain_folder(parts: dict[str, Any]
     [
         ({"layers": "top"}, "layers: 'top' is not understood"),
         ({"layers": "mix", "network": "bilstm"}, "layers: mix needs an encoder, and bilstm has none"),
-        ({"layers": "3"}, "layers: tiny has 2, so it has no layer 3"),
+        ({"layers": "3"}, "layers: tiny has 2 layers and no layer 3"),
         ({"lora": "4", "network": "bilstm"}, "lora, checkpointing: need an encoder, and bilstm has none"),
-        ({"lora": "4", "layers": "reinit:1"}, "lora: would never train the layers that reinit:1 resets"),
+        ({"lora": "4", "layers": "reinit:1"}, "lora: does not train the layers that reinit:1 resets"),
         ({"stages": "lpft", "network": "bilstm"}, "lpft freezes an encoder"),
         ({"beta": 0.1}, "beta, gamma: need spans, and the network is encoder; choose span"),
         ({"network": "span", "layers": "mix"}, "layers: mix needs the network encoder"),

@@ -67,7 +67,7 @@ def test_held_out_sentences_are_left_out_and_types_are_renamed(
     assert {entity.type for row in read for entity in row.entities or ()} == {"PER", "VERB"}
     notes = " ".join(run.state().notes)
     assert "1 sentence of theirs is in held-out data and left out." in notes
-    assert "the output scores of PER carry over; VERB only teaches the encoder." in notes
+    assert "the output weights of PER are reused; VERB only trains the encoder." in notes
     assert title(run) == "Fine-tune tiny on theirs, then train"
     card = (run.artifacts / "model" / "README.md").read_text("utf-8")
     assert "| first | theirs | 20 |" in card
@@ -224,7 +224,9 @@ def test_a_run_that_is_stopped_keeps_the_tagger_of_the_first_training(parts: dic
 
 
 def test_first_corpus_that_cannot_be_learnt_from_is_refused(parts: dict[str, Any], seal: Seal) -> None:
-    with pytest.raises(ConfigError, match=r"first: an encoder carries over .* bilstm has none; choose the network enc"):
+    with pytest.raises(
+        ConfigError, match=r"first: needs a network with an encoder, and bilstm has none; choose the network enc"
+    ):
         tuned(parts, network="bilstm")
     with pytest.raises(
         CorpusError, match="theirs without held-out sentences: no sentence holds an entity, so there is"

@@ -71,7 +71,7 @@ def test_names_of_lists_are_learnt_first(parts: dict[str, Any], monkeypatch: pyt
         ({"head": "memm"}, "unlabelled: needs the network encoder with the head crf or softmax"),
         ({"network": "bilstm"}, "unlabelled: needs the network encoder"),
         ({"first": "train"}, "unlabelled: cannot be combined with assisting or first"),
-        ({"stages": "lpft"}, "unlabelled: its taggers are trained in one stage"),
+        ({"stages": "lpft"}, "unlabelled: cannot be combined with stages lpft"),
         ({"distant": "dev"}, "is also the dev or test set"),
         ({"distant": "names", "unlabelled": ""}, "distant: names are looked up in unlabelled sentences"),
     ],
