@@ -436,7 +436,7 @@ class FoundSentence:
 
 @exporting
 def write_found(run_id: str, path: Path, given: str = "", report: ReadReport | None = None) -> None:
-    """Write the entities of a finished `predict` run: sentences as .jsonl, entities as .csv.
+    """Write the entities of a finished `predict` run to a .csv file, or sentences with entities to a .jsonl file.
 
     given, report: as in `found_sentences`.
     """

@@ -100,7 +100,7 @@ class Pretraining(Durable):
             return super().train(*args, **kw)
 
     def floating_point_ops(self, inputs: Step) -> int:
-        return 0  # transformers would estimate them from padded inputs
+        return 0  # not needed; the estimate of transformers would count padding
 
     def training_step(
         self, model: torch.nn.Module, inputs: Step, num_items_in_batch: torch.Tensor | int | None = None
@@ -119,7 +119,7 @@ class Pretraining(Durable):
                 return self.threads.gradients(lambda micro: self._sum(micro, model) * scale, micros, seed)
             return self._in_turn(model, micros, scale)
 
-        # With several processes, no process can repeat a step in more parts, because the others wait for its gradients.
+        # One of several processes cannot repeat a step in more parts, because all others wait for its gradients.
         total = self._smaller.step(gradients, self.steps.batch_size if world == 1 else 1)
         state.num_input_tokens_seen += inputs["pieces"]
         self.seen += inputs["pieces"]

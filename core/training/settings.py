@@ -35,9 +35,9 @@ class Settings:
     before min_epochs. max_steps: limit on the steps, 0 for none; at least three epochs are trained in any case.
     dev_sentences: number of dev sentences that are scored after each epoch; 0: all. chain_learning_rate: learning rate
     of the CRF's transitions; None: the head's rate, or a recurrent network's only rate. decay: if below 1, use plain
-    SGD instead of AdamW, and multiply its rate by this after each epoch whose dev F1 fell. Training then ends when the
-    rate falls below least_rate (Murthy et al. 2018, 3.2). in_turn: one sentence per step, from the primary and the
-    assisting corpus in turn; dev loss replaces dev F1, and the best weights are restored after a worse epoch. last:
+    SGD instead of AdamW, and multiply its rate by this factor after each epoch whose dev F1 fell. Training then ends
+    when the rate falls below least_rate (Murthy et al. 2018, 3.2). in_turn: one sentence per step, from the primary and
+    the assisting corpus in turn; dev loss replaces dev F1, and the best weights are restored after a worse epoch. last:
     keep the weights of the last epoch instead of the best; patience still applies. parts: number of parts of a step on
     a CPU, one thread each.
     """

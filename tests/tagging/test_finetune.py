@@ -366,7 +366,7 @@ def test_tagger_decodes_within_bioes_by_default(tmp_path: Path, tagger: Run, com
             assert result["micro_f1"] == result["decodings"][decoding]
         card = " ".join((run.artifacts / "model" / "README.md").read_text().split())
         assert f"The main score is {decoding}" in card
-        fitted_elsewhere = "decoding among all tag sequences" in card and "use `predict --no-constrained`" in card
+        fitted_elsewhere = "decoding over all tag sequences" in card and "use `predict --no-constrained`" in card
         assert fitted_elsewhere == (decoding == "viterbi")
         (line,) = [text for text in training.loading(run.id).values() if text.startswith("python -m core predict")]
         assert ("--no-constrained" in line) == (decoding == "viterbi")
