@@ -219,7 +219,7 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "another zip": ("a.odt", lambda: make.docx(["x"]), "is a zip archive, not an OpenDocument text"),
     "another type": ("a.docx", lambda: make.pdf([[]]), "does not fit its extension, because it is a PDF"),
     "text as pdf": ("a.pdf", lambda: b"text", r"its content does not fit the extension \.pdf, or is damaged"),
-    "pdf as text": ("a.txt", lambda: make.pdf([[]]), "not a text file but a PDF; end its name in .pdf"),
+    "pdf as text": ("a.txt", lambda: make.pdf([[]]), "not a text file but a PDF; give it the extension .pdf"),
     "no mail": ("a.eml", lambda: b"just text", "is not a mail"),
     "scans": ("a.pdf", lambda: make.pdf([[], []]), r"2 of 2 pages have no text \(scanned\?\): pages 1-2; recognise"),
     "nothing": ("a.docx", lambda: make.docx([]), "has no text"),

@@ -198,7 +198,7 @@ def test_unread_and_failed_files_of_a_folder_are_named_and_wait(home: Path) -> N
     seen = {row.name: row.seen for row in intake.proposal([path]).rows}
     assert seen.keys() == {"a/lease.html", "b/lease.html", "photo.png", "lease.txt"}
     assert "not a text file but a picture" in seen["photo.png"]
-    assert "a PDF; end its name in .pdf" in seen["lease.txt"]
+    assert "a PDF; give it the extension .pdf" in seen["lease.txt"]
 
 
 def test_no_file_of_a_dropped_folder_is_stored_above_it(home: Path) -> None:

@@ -271,7 +271,7 @@ def _task_text(data: Mapping[str, object], column: str | None) -> str | None:
     texts = {key: value for key, value in data.items() if isinstance(value, str)}
     if column or "text" in texts:
         return texts.get(column or "text")
-    # Users choose the names of these fields. The longest value is the text; the others are titles and numbers.
+    # Users choose the names of the fields. Take the longest value as the text; other values are titles and numbers.
     return max(texts.values(), key=len, default=None)
 
 
@@ -349,7 +349,7 @@ def read_brat(path: Path, ledger: Ledger) -> Iterator[Sentence]:
     """Read a .txt and the .ann of the same name. Each line of the text is a sentence."""
     notes = path.with_suffix(".ann")
     if not is_there(notes):
-        ledger.reject(None, "there is no .ann file with its name in the same folder")
+        ledger.reject(None, "there is no .ann file of the same name in its folder")
         return
     text = whole_text(path, ledger)
     if text is None:
@@ -443,7 +443,10 @@ def rendered(markup: str) -> str:
 
 
 def by_text(item: object, kind: str, markup: str) -> Iterator[Mark]:
-    """Yield the mark of an annotation of markup. `fitted` rejects it unless its quoted text occurs once in the page."""
+    """Yield the mark of an annotation of markup, found by its quoted text.
+
+    If this text does not occur exactly once in the page, the mark has a position that `fitted` rejects.
+    """
     quote = item.get("text") if isinstance(item, Mapping) else None
     text = rendered(markup)
     sought = " ".join(quote.replace("\\n", " ").split()) if isinstance(quote, str) else ""

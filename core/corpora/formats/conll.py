@@ -6,8 +6,7 @@ The number and order of columns differ between files. The tag column is recognis
 A line is split at tabs, or at blanks if it has no tab. Before the first token of a sentence, a line that begins with
 `#` may be a comment. It is a comment if it has another number of columns than a token. It is also a comment if its
 first cell is `#` or begins with `# `, and its tag column has no tag. Comments are skipped, but an annotator's name is
-read from them. Within a sentence, such a line is an error, and the sentence is rejected. `-DOCSTART-` begins a
-document.
+read from them. Within a sentence, a comment is an error, and the sentence is rejected. `-DOCSTART-` begins a document.
 """
 
 import re
@@ -34,7 +33,7 @@ _ENDS = "EndOfSentence"  # word that marks the end of a sentence in the last col
 ASK = "give the column of the entity tags with --tag-column"
 Row = list[str]
 MAX_LINE = 100_000  # maximum number of bytes of a line with a token and its columns
-MAX_TOKENS = 50_000  # maximum number of tokens of a sentence; more mean that the empty lines are missing
+MAX_TOKENS = 50_000  # maximum number of tokens of a sentence; if there are more, empty lines are missing
 _FEW = 5  # minimum number of rows to recognise columns; fewer may be text that happens to have tabs
 _EXAMPLES = 3  # sentences shown as examples when the user is asked for the tag column
 _BLANKS = re.compile(r"[ \t]+")
@@ -153,7 +152,7 @@ def _tags(
 
     held = [at for at, style in styles.items() if style.entities]
     lettered = [at for at in held if styles[at].kind != "types"]
-    held = lettered or held  # if a column has tags with B- or I-, columns of bare words are not tags
+    held = lettered or held  # columns of bare words are tags only if no column has B- or I-
     syntax = [at for at in held if styles[at].syntax]
     held = [at for at in held if at not in syntax]
     if asked is not None:
@@ -189,7 +188,7 @@ def kin(a: Style, b: Style) -> bool:
 def _header(sentences: Sequence[Sequence[Row]], n: int) -> tuple[str, ...]:
     """Return the column names in the first line; () if this line is data.
 
-    If the line is a header, the name of a tag column does not occur again in this column.
+    In a header, the name of a tag column does not occur among the values of this column.
     """
     first = sentences[0][0] if sentences else []
     if len(first) != n or not all(re.fullmatch(r"[^\W\d_][\w #.-]*", cell) for cell in first):
@@ -295,9 +294,9 @@ def looks_like_conll(head: str) -> bool:
 def looks_like_columns(head: str, *, table: bool = False) -> bool:
     """Return True if the lines are columns of single words whose tag column is unknown.
 
-    Nearly all lines must have the same number of columns, separated by tabs. Blanks may separate them if there are
-    empty lines between sentences. The last column must then have few different values, unlike prose and lists of names.
-    table: True if the file may be a table; the result is then False if there are no empty lines.
+    Nearly all lines must have the same number of columns, separated by tabs. Columns separated by blanks are accepted
+    if there are empty lines between sentences, and if the last column has few different values. Prose and lists of
+    names have many. table: True if the file may be a table; the result is then False if there are no empty lines.
     """
     lines = [line.rstrip("\r") for line in head.split("\n")[:-1]]
     gaps = any(not line.strip() for line in lines[1:-1])
@@ -441,7 +440,7 @@ def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
                 block = Tagged(doc, who=who)
                 continue
             if fits and not block.places and _is_comment(row, found):
-                who = block.who = annotator_in(text) or who  # also the annotator of the following sentences
+                who = block.who = annotator_in(text) or who  # the annotator of all following sentences too
                 continue
             if header and tuple(row) == found.header:
                 header = False

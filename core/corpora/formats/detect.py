@@ -172,7 +172,7 @@ def _text_table(
     if text_column is None or text_column not in columns:
         problem = "no column has text" if text_column is None else f"there is no column {text_column!r}"
         raise OptionsError(
-            path.name, 1, f"{problem}; its columns are {', '.join(columns[:20]) or 'none'}: give the one with the text."
+            path.name, 1, f"{problem} (columns: {', '.join(columns[:20]) or 'none'}). Choose the column with the text."
         )
     usual = next((name for name in _DOC_NAMES if name in columns and name != text_column), None)
     name = {"arrow": "parquet", "json": "jsonl"}.get(container, container)
@@ -233,7 +233,7 @@ def place_in(record: Mapping[str, object]) -> tuple[str | None, int | None]:
     named = clean(re.split(r"[/\\]", name)[-1] if _PATH.match(name) else name)
     if not named or len(named) > LONGEST_FILE:
         return None, None
-    number = str(page).removesuffix(".0")  # pandas turns a column of pages with gaps into floats
+    number = str(page).removesuffix(".0")  # pandas stores integers as floats if some are missing
     return named, int(number) or None if number.isdecimal() and len(number) < 10 else None
 
 
@@ -259,7 +259,7 @@ def _container(path: Path, options: ReadOptions) -> str:
     choice = options.format
     if choice == NAMES:
         if suffix(path) not in ENDINGS:
-            raise OptionsError(path.name, None, f"is no list of names; save it as one of {', '.join(ENDINGS)}.")
+            raise OptionsError(path.name, None, f"is not a list of names; save it as one of {', '.join(ENDINGS)}.")
         return NAMES
     if is_document(path):
         return document_format(path)
@@ -285,7 +285,7 @@ def _of_text(path: Path, options: ReadOptions) -> str:
 
 
 def looks_like_arrow(path: Path) -> bool:
-    """Return True if a file will be read as Parquet or Arrow, which is done by native code."""
+    """Return True if a file will be read as Parquet or Arrow, that is, by native code."""
     with open_bytes(path) as stream:
         return stream.peek(4)[:4] == b"PAR1" or suffix(path) in (".parquet", ".arrow")
 
@@ -293,7 +293,7 @@ def looks_like_arrow(path: Path) -> bool:
 def _by_content(path: Path, choice: str, head: str) -> str:
     ending, start = suffix(path), head.lstrip()[:1]
     if ending == ".ann" or not (start or len(head) > 1000):
-        problem = "is an annotation of brat; choose its folder" if ending == ".ann" else "the file has no text"
+        problem = "is a brat file whose text is in a .txt file" if ending == ".ann" else "the file has no text"
         raise ReadError(path.name, None, f"{problem}; choose a file with at least one line of text.")
     if choice in ("jsonl", "hf") or choice in RECORDS or ending in (".json", ".jsonl", ".json1", ".ndjson"):
         lines = ending in (".jsonl", ".json1", ".ndjson") and head.lstrip()[1:].lstrip()[:1] not in ("{", "")
@@ -302,7 +302,7 @@ def _by_content(path: Path, choice: str, head: str) -> str:
         return "json" if (start == "[" and not lines) or spread else "jsonl"
     if (
         start == "{" and ending not in (*COLUMN_SUFFIXES, ".csv", ".tsv") and _is_object(head)
-    ):  # for example a .manifest file
+    ):  # JSON lines with another extension, for example .manifest
         return "jsonl"
     if ending in COLUMN_SUFFIXES or (ending != ".csv" and looks_like_conll(head)):
         return "conll"
@@ -339,7 +339,7 @@ def _first_rows(path: Path, container: str, options: ReadOptions) -> tuple[list[
 
 
 def _shape(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
-    """Return the labelled format of the rows, "" if they have none."""
+    """Return the labelled format of the rows, "" for rows in no labelled format."""
 
     def lists(name: str) -> bool:
         return any(isinstance(row.get(name), list) for row in rows)
@@ -362,7 +362,7 @@ def _shape(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def _of_argilla(row: Mapping[str, object]) -> bool:
-    """Return True for a record of Argilla 1 or 2, also if it is flattened into columns."""
+    """Return True for a record of Argilla 1 or 2, also if its fields were flattened into columns."""
     if isinstance(row.get("fields"), Mapping):
         return "responses" in row or "suggestions" in row
     return {"annotation", "prediction"} <= row.keys() or any(str(name).endswith(".responses") for name in row)

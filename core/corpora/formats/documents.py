@@ -50,7 +50,7 @@ def document_format(path: Path) -> str:
 
 
 def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of a document, in order. The report counts the pages of a PDF, else paragraphs, as rows."""
+    """Yield the sentences of a document, in order. In the report, a row is a page of a PDF, else a paragraph."""
     extract = Extract.read(ledger.answer(path) if ledger.answer else _answer(path, format, ledger))
     if extract.restored < extract.unmapped and ledger.first_pages is None:
         restore_from(extract, _words_of_all(ledger))
@@ -72,8 +72,8 @@ def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]
 class Ahead:
     """Reads the documents of an import, several at a time, each in a process of its own.
 
-    Call `take` once per document, in their order. Call `close` at the end, also after an error; it ends all readers
-    within a second.
+    Call `take` once per document, in the order of `documents`. Call `close` at the end, also after an error. It ends
+    all readers within a second.
     """
 
     def __init__(self, documents: Sequence[Path], options: ReadOptions, check: Callable[[], object]) -> None:
@@ -85,7 +85,7 @@ class Ahead:
         self._pool = ThreadPoolExecutor(self._at_once, "reads-documents")
 
     def take(self, path: Path) -> Any:
-        """Return the answer of a document's reader, and start reading the documents after it. Errors: see `_asked`."""
+        """Return the answer of a document's reader, and start reading the next documents. Errors: see `_asked`."""
         room = AHEAD
         for following in self._documents[self._places[path] :][: self._at_once]:
             room -= following.stat().st_size
@@ -151,8 +151,8 @@ def _account(extract: Extract, ledger: Ledger) -> None:
         report.restored += extract.restored
         if extract.unmapped:
             lost = f"{extract.unmapped:,} letters map to no character (private use, NUL or U+FFFD)"
-            cure = "; to read the others, print the file to PDF again or recognise its text (OCR)"
-            restored = f"{extract.restored:,} were restored by comparison with other words of the file"
+            cure = "; to read the other letters, print the file to PDF again or recognise its text (OCR)"
+            restored = f"{extract.restored:,} were restored by comparison with other words"
             ledger.remark(f"{lost}; {restored}{'' if extract.restored == extract.unmapped else cure}")
         if n_blank:
             pages = _ranges(extract.blank)
@@ -208,9 +208,9 @@ def _header(rows: Sequence[Any]) -> tuple[list[str], Sequence[Any]]:
 
 
 def _answer(path: Path, format: str, ledger: Ledger) -> Any:
-    """Return the result of `reading.answer` for a document, from the cache if it was the last one asked for.
+    """Return the result of `reading.answer` for a document. The last result is cached.
 
-    It is computed in a separate process, unless this process is already one that reads untrusted files.
+    A separate process reads the document, unless this process already serves to read untrusted files.
     """
     stat = path.stat()
     request = (str(path), stat.st_mtime_ns, stat.st_size, format, ledger.options.encoding, ledger.first_pages)
@@ -229,8 +229,8 @@ _last: dict[object, Any] = {}
 def _asked(path: Path, format: str, options: ReadOptions, most: int | None, check: Callable[[], object]) -> Any:
     """Return the result of a document's reader.
 
-    The reader runs in a separate process, unless this process is one already. most: pages to read, None for all.
-    Errors: ReadError, ResourceError; any error of `check`.
+    The reader runs in a separate process, unless this process already serves to read untrusted files. most: pages to
+    read, None for all. Errors: ReadError, ResourceError; any error of `check`.
     """
     encoding = options.encoding if options.encoding != "utf-8" else None
     values: dict[str, Any] = {"path": str(path), "format": format, "encoding": encoding, "most": most}

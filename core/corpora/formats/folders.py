@@ -100,9 +100,9 @@ def _wanted(file: Path) -> bool:
 def _with_archives(path: Path, options: ReadOptions) -> tuple[dict[Path, str], str, ReadOptions, dict[str, str]]:
     """Return the arguments of `_inside` for a folder: its files and those of its zip archives.
 
-    If a folder also has the unpacked files of an archive, the archive is ignored. With the part `ALL_PARTS` (files that
-    a user dropped on a page), a damaged archive is left out. Errors: ReadError or PathError for a damaged archive
-    otherwise.
+    If a folder also has the unpacked files of an archive, the archive is ignored.
+    Errors: ReadError for too many archives; ReadError or PathError for a damaged archive. With the part `ALL_PARTS`
+    (files that a user dropped on a page), a damaged archive is left out instead.
     """
     offered, left_out = _offered_in(path), dict[str, str]()
     archives = {file: name for file, name in offered.items() if file.suffix.lower() == ARCHIVE}

@@ -1,6 +1,6 @@
-"""Read a large file of rows with one process per core, with the sentences and the account of a single process.
+"""Read a large file of rows with one process per core. Sentences and counts are the same as with one process.
 
-One process reads the file. It gives batches of rows to the others, which clean and count their texts.
+One process reads the file. It sends batches of rows to the other processes, which clean the texts and count tokens.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,8 +15,8 @@ from core.processes import in_processes
 from core.reporter import Reporter, Silent
 from core.text.sentence import Counted, Sentence
 
-PAYS = 16 << 20  # bytes of a file from which on processes save more time than their start takes
-_BATCH = 1 << 20  # bytes that a process reads at a time: about 0.1 s, or 0.5 s if rows are split
+PAYS = 16 << 20  # minimum bytes of a file; for smaller files, starting processes takes longer than they save
+_BATCH = 1 << 20  # bytes per batch; a process takes about 0.1 s for one, or 0.5 s if rows are split
 _Columns = tuple[tuple[str, str], ...]
 _Stored = tuple[str, str, str | None, str | None, str | None, int | None, _Columns, int]
 _Part = tuple[list[_Stored], Account]
@@ -25,18 +25,18 @@ _Read = Callable[[Iterable[Row], Ledger], Iterator[Sentence]]
 
 
 def pays(path: Path, ledger: Ledger) -> bool:
-    """Return True if processes save time on a file, and its sentences are only stored."""
+    """Return True if several processes read a file faster than one, and its sentences are only stored."""
     return ledger.storing and path.stat().st_size >= PAYS
 
 
 def in_parts(read: _Read[Row], rows: Iterable[Row], size: Callable[[Row], int], ledger: Ledger) -> Iterator[Sentence]:
     """Yield the sentences of the rows of a file, in order.
 
-    read: yields the sentences of some rows, can be pickled. size: returns about the number of bytes of a row. Errors:
-    those of `rows` and EncodingError, each after the rows before it.
+    read: function that yields the sentences of some rows; can be pickled. size: function that returns the approximate
+    number of bytes of a row. Errors: EncodingError and those of `rows`, raised after the sentences of all earlier rows.
     """
     work = partial(_count, ledger.options, ledger.file, ledger.doc, read)
-    # `check` is called for each block of the file that the batches are read from.
+    # The processes need no reporter, because `check` is called for each block of the file that is read.
     with closing(in_processes(work, _batches(rows, size), Silent(), pays=True)) as parts:
         for sentences, account in parts:
             account.repeat(ledger)
@@ -57,9 +57,9 @@ def in_parts(read: _Read[Row], rows: Iterable[Row], size: Callable[[Row], int], 
 def _count(
     options: ReadOptions, file: str, doc: str | None, read: _Read[Row], batch: Sequence[Row], _: Reporter
 ) -> _Part:
-    """Return the sentences of a batch, as they are stored, and the account of its rows.
+    """Return the sentences of a batch as tuples, and the account of its rows.
 
-    A sentence is (id, text, document, group, file, page, further columns, number of tokens).
+    A tuple is (id, text, document, group, file, page, further columns, number of tokens).
     """
     ledger = Remembering(options)
     ledger.file, ledger.doc = file, doc
@@ -71,7 +71,7 @@ def _count(
 
 
 def _batches(rows: Iterable[Row], size: Callable[[Row], int]) -> Iterator[list[Row]]:
-    """Yield the rows in lists of at least `_BATCH` bytes. ReadError of `rows` is raised after the rows before it."""
+    """Yield the rows in lists of at least `_BATCH` bytes. If `rows` raises ReadError, yield all earlier rows first."""
     batch, total = list[Row](), 0
     try:
         for row in rows:

@@ -64,7 +64,7 @@ class ReadOptions:
     document of a row; None for a column with a usual name. group_column: column with the group of a document.
     tag_column: column of the entity tags, by its number from 1 or by its name. scheme: "auto" or one of
     `schemes.SCHEMES`. encoding: "utf-8" also reads UTF-8 and UTF-16 with a byte order mark. entity_type: type for tags
-    without a type (`B`, `I`) and for listed names without a type; "" calls such tags `ENTITY`.
+    without a type (`B`, `I`) and for listed names without a type; if "", tags without a type get the type `ENTITY`.
     unit: rows of a .txt are lines, or paragraphs that end with an empty line. split: True to split every row (a
     document) into sentences. tokens: rule by which text without tokens is tokenised.
     repair: True to repair tags that are out of order, False to reject their sentences. keep_lost: True to keep labelled
@@ -165,7 +165,7 @@ class Ledger:
     sentences, unless a row names another one. If `placed`, sentences get file and page.
 
     Current row: `named` is (document, group) from the requested columns, `place` is (file, page), `columns` are its
-    further columns. `page` is the number of its sheet, `sheet` the sheet's name if the workbook has several.
+    further columns. `page` is the number of the row's sheet. `sheet` is the sheet's name if the workbook has several.
 
     Import: `panel` chooses the labels to keep if several annotators labelled a text. `first_pages` is the number of
     pages to read for a preview, None for all. `documents` are all documents of the import. Their words (`vocabulary`,
@@ -304,18 +304,18 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Counts and rejections of some rows, to be repeated on another ledger.
+    """Counts and rejected rows of a part of a file, to be added to another ledger.
 
-    rejected: for each rejected row, the counts (`_COUNTED`) before it, and the arguments of `reject`. For a row that
-    is not in the encoding, the arguments of `undecodable`, one of which is a UnicodeDecodeError. counts: counts after
-    all rows.
+    rejected: for each rejected row, the counts (`_COUNTED`) before this row, and the arguments of `reject`. If the row
+    could not be decoded, these are the arguments of `undecodable`, with a UnicodeDecodeError. counts: counts after all
+    rows.
     """
 
     rejected: list[tuple[tuple[int, ...], tuple[Any, ...]]]
     counts: tuple[int, ...]
 
     def repeat(self, ledger: Ledger) -> None:
-        """Count the rows, and reject the same ones in the same order. Errors: EncodingError."""
+        """Add the counts to `ledger`, and reject the same rows in the same order. Errors: EncodingError."""
         before: tuple[int, ...] = (0,) * len(_COUNTED)
         for counts, arguments in (*self.rejected, (self.counts, ())):
             for name, more, less in zip(_COUNTED, counts, before, strict=True):
@@ -327,7 +327,7 @@ class Account:
                 ledger.reject(*arguments)
 
 
-_COUNTED = ("read", "kept", "empty", "sentences")  # counts that rows of text change
+_COUNTED = ("read", "kept", "empty", "sentences")  # counts of the report that reading rows of text changes
 
 
 class Remembering(Ledger):

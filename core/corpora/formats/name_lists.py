@@ -93,5 +93,5 @@ def _columns(heads: Sequence[str], *, table: bool) -> tuple[int, int] | None:
     """Return the columns of name and type (-1 for none) if the first row has headings, else None."""
     name = next((i for i, head in enumerate(heads) if head in _NAME), -1)
     type = next((i for i, head in enumerate(heads) if head in _TYPE), -1)
-    alone = table and len(heads) == 1  # if the file is no table, the line "name" is a name of the list
+    alone = table and len(heads) == 1  # in a text file, a first line "name" is a name, not a heading
     return (name, type) if name >= 0 and (type >= 0 or alone or len(heads) > 2) else None

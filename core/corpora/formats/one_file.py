@@ -21,7 +21,7 @@ from core.text.schemes import Scheme
 from core.text.sentence import Sentence
 
 _TABLES = frozenset({"jsonl", "csv", "tsv", "parquet"})  # formats of tables of texts
-_ROW = 64  # bytes of a row of a table, without its texts
+_ROW = 64  # estimated bytes of a row of a table, in addition to its texts
 _Records = Callable[[Iterable[Record], Ledger], Iterator[Sentence]]
 
 
@@ -87,7 +87,7 @@ def _decoded(rows: Iterable[Line], ledger: Ledger) -> Iterator[tuple[int, str, i
 
 
 def names_of(file: Path, kind: FileKind) -> token_tables.Names:
-    """Return a function that returns the names of a file's class numbers. It reads them at its first call."""
+    """Return a function that returns the names of a file's class numbers. They are read at its first call."""
     columns = (kind.cells.tokens, kind.cells.tags) if kind.cells else token_tables.tag_columns(kind.columns)
     style = kind.cells.style if kind.cells and kind.cells.numbers else None
 
@@ -151,7 +151,7 @@ def _of_lines_or_rows(file: Path, kind: FileKind, scheme: Scheme, ledger: Ledger
 
 
 def _large_table(file: Path, kind: FileKind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of a table of texts, which one process per core reads."""
+    """Yield the sentences of a large table of texts, with one process per core."""
     read = partial(_of_records, file, kind, scheme)
     if kind.container == "arrow":
         return in_parts(read, records(file, kind, ledger), _record_size, ledger)

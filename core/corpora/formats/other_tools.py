@@ -1,4 +1,4 @@
-"""Read exports of annotation tools that are a single JSON object, and convert records of further tools to rows.
+"""Read annotation tools' exports that are a single JSON object, and convert records of other tools to rows.
 
 A row has `text`, and under `label` the spans `[start, end, type]`, in characters. Known exports without text, and known
 formats that cannot be read, are rejected with advice.
@@ -166,7 +166,7 @@ def _cluener(record: Row) -> Iterator[Row]:
 
 
 def _gate(record: Row) -> Iterator[Row]:
-    """Convert a record of GATE's JSON: `text`, and `entities` as {type: [{indices: [start, end]}]}, as in Twitter's."""
+    """Convert a record of GATE: `text`, and `entities` as {type: [{indices: [start, end]}]}, as in Twitter's JSON."""
     text, entities = record["text"], record["entities"]
     if not isinstance(text, str) or not isinstance(entities, Mapping):
         return

@@ -43,7 +43,7 @@ _HTML = frozenset(
 _TOO_LONG = "x" * (MAX_TEXT + 1)
 _BATCH = 1024  # number of rows that are converted to Python values at once; each batch reports progress
 _QUOTED = re.compile('"[^"]*"')
-_TAG = re.compile(r"O|[BI]-[A-Z]{2,}\w*")  # does not match E-mail, which is the name of a column
+_TAG = re.compile(r"O|[BI]-[A-Z]{2,}\w*")  # does not match E-mail, a usual name of a column
 
 
 def table(
@@ -71,7 +71,7 @@ class Heading:
 
     @classmethod
     def of(cls, line: int, cells: Sequence[str], separator: str) -> Self:
-        """Return the heading of a table. line, cells: its first row."""
+        """Return the heading of a table. line, cells: number and cells of its first row."""
         if any(len(cell.split()) >= 5 or _TAG.fullmatch(cell.strip()) for cell in cells):
             return cls([str(i + 1) for i in range(len(cells))], 0, separator)
         return cls([cell.strip() for cell in cells], line, separator)
@@ -93,7 +93,7 @@ def rows_with_lines(rows: Iterable[Line], separator: str) -> Iterator[list[Line]
 
 
 def _opens(line: Line, separator: str) -> bool:
-    """Return True if a cell of a row's first line goes on in the next line."""
+    """Return True if the last cell of a row's first line continues on the next line."""
     _, raw, fits = line
     with suppress(UnicodeDecodeError):
         return fits and b'"' in raw and _quote(raw.decode(), separator, inside=False) == "open"
@@ -163,7 +163,7 @@ def _table_rows(source: _Pushback, ledger: Ledger, *, gaps: bool) -> Iterator[tu
 
 
 def _rest_of_row(text: str, source: _Pushback, line: int, ledger: Ledger) -> str:
-    """Return `text` with the following lines up to its closing quote; "" if there is none, after rejecting the row."""
+    """Return `text` and the lines up to its closing quote. If there is none, reject the row and return ""."""
     if taken := _closing(source):
         try:
             return text + b"".join(raw for _, raw, _ in taken).decode()
@@ -193,8 +193,8 @@ def _quote(text: str, separator: str, *, inside: bool) -> Literal["open", "close
     """Return the state of quoted cells at the end of `text`. Quotes within an unquoted cell are ignored.
 
     inside: True if `text` begins within a quoted cell. "broken" means that a quoted cell has a quote that is neither
-    doubled nor the last character of the cell. If a quote is never closed, the first quote of a later row is such a
-    quote. The later row is therefore not read as part of the cell.
+    doubled nor the last character of the cell. This happens if a quote is never closed and a later row has another
+    quote. The later row is then not read as part of the cell.
     """
     at = 0
     if not inside and text.startswith('"'):
@@ -439,7 +439,9 @@ def arrow_rows(path: Path, columns: Sequence[str] | None, ledger: Ledger) -> Ite
                     yield row, record
                 ledger.tick(size * row // max(total, row, 1) if total else 0)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ReadError(path.name, row + 1, f"not a readable Parquet or Arrow file ({short(error)}).") from error
+        raise ReadError(
+            path.name, row + 1, f"not a readable Parquet or Arrow file ({short(error)}); write it again."
+        ) from error
     except MemoryError as error:
         raise _too_large(path) from error
 
@@ -451,7 +453,7 @@ def look_through(path: Path) -> None:
             for _ in _parquet_batches(file, os.fstat(file.fileno()).st_size, path, None):
                 pass
     except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
-        raise ReadError(path.name, None, f"not a readable Parquet file ({short(error)}).") from error
+        raise ReadError(path.name, None, f"not a readable Parquet file ({short(error)}); write it again.") from error
 
 
 class _Bounded(io.BufferedReader):
@@ -509,7 +511,7 @@ def _parquet_batches(file: BinaryIO, size: int, path: Path, columns: Sequence[st
 
 
 def _refuse_bomb(path: Path, size: int, metadata: pq.FileMetaData) -> None:
-    """Raise ReadError if a column of a row group unpacks to over `BOMB_RATIO` times the file's size, by metadata."""
+    """Raise ReadError if, by the metadata, a row group's column unpacks to over `BOMB_RATIO` times the file's size."""
     groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
     columns = (group.column(i) for group in groups for i in range(group.num_columns))
     largest = max((column.total_uncompressed_size for column in columns), default=0)
@@ -556,6 +558,8 @@ def arrow_schema(path: Path) -> pa.Schema:
                 file.seek(0)
                 return pa.ipc.open_file(file).schema
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ReadError(path.name, None, f"not a readable Parquet or Arrow file ({short(error)}).") from error
+        raise ReadError(
+            path.name, None, f"not a readable Parquet or Arrow file ({short(error)}); write it again."
+        ) from error
     except MemoryError as error:
         raise _too_large(path) from error

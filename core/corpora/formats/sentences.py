@@ -24,7 +24,7 @@ _MARKS = 60  # maximum number of combining marks on one letter; real scripts hav
 Region = tuple[int, int]  # (start, end) in characters, half-open
 Reading = Callable[[int], int]  # converts a tool's offset to the index of a character, -1 if outside the text
 
-_MOST_MISFITS = 50  # maximum number of rejected annotations that are located; others may be anywhere in the text
+_MOST_MISFITS = 50  # maximum number of rejected annotations to locate; with more, the whole text counts as lost
 _BLANKS = re.compile(r"(?:\s|\\[nrt])+")  # Label Studio writes a line break in a quote as the two characters \n
 
 
@@ -78,7 +78,7 @@ def unfit(text: str) -> str:
 
 @dataclass(slots=True)
 class Tagged:
-    """A tagged sentence as it is in the file.
+    """A tagged sentence as the file stores it.
 
     places: line of each token. fault: first reason why the sentence cannot be used, as (line, reason, raw text), or
     None. who: name of the annotator, None if the file names none.
@@ -157,8 +157,8 @@ def from_spans(
 ) -> Iterator[Sentence]:
     """Yield the sentences of a text with character spans. Tokens are cut where a span begins or ends.
 
-    White space at the ends of a span is removed. If spans overlap, the longest is kept; of equally long ones, the
-    first. Both changes are counted, and so are tokens that had to be cut. A sentence that lost an annotation is not
+    White space at the ends of a span is removed. If spans overlap, the longest is kept, or the first of equally long
+    ones. Both changes are counted, and so are tokens that had to be cut. A sentence that lost an annotation is not
     fully labelled. It is counted and left out, unless the options keep it.
     by_line: True to end sentences at line breaks. cut_too: True to split the text into sentences, because it is a
     document. lost: regions of annotations that could not be read.
@@ -278,9 +278,9 @@ def _joins(char: str) -> bool:
 
 
 def _longest(spans: Sequence[Span], line: int | None, ledger: Ledger) -> tuple[list[Span], list[Region]]:
-    """Return the spans that are kept, sorted by start, and the regions of the others.
+    """Return the spans without overlaps, sorted by start, and the regions of the dropped spans.
 
-    Of overlapping spans, the longest is kept.
+    Among overlapping spans, the longest is kept.
     """
     lost: list[Region] = []
     kept: list[Span] = []  # sorted by start, without overlaps, so a new span can only overlap its two neighbours
@@ -397,7 +397,7 @@ def _misfit(text: str, mark: Mark, where: Sequence[Region]) -> str:
 def _regions(text: str, mark: Mark, where: Sequence[Region], sought: set[str]) -> Iterator[Region]:
     """Yield the regions that a lost annotation may belong to: its offsets, and every occurrence of its quoted text.
 
-    If its offsets are outside the text, yield the whole text. sought: quoted texts that were searched already; they are
+    If its offsets are outside the text, yield the whole text. sought: quoted texts that were searched before and are
     not searched again.
     """
     if any(not 0 <= a <= b <= len(text) for a, b in where):
@@ -451,6 +451,6 @@ def _characters(text: str) -> Reading:
 
 
 def _counted(text: str, units: Sequence[int]) -> Reading:
-    """Return the conversion of offsets for a tool that counts character i as `units[i]` units."""
+    """Return a function that converts offsets of a tool that counts character i as `units[i]` units."""
     index = {total: i for i, total in enumerate(accumulate(units, initial=0))}
     return lambda offset: index.get(offset, -1)

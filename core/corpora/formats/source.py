@@ -38,14 +38,14 @@ DOCUMENTS = {
 }
 ARCHIVE = ".zip"
 _BINARY = {
-    b"%PDF": "a PDF; end its name in .pdf",
-    _ZIP: "a zip archive or an Office document; end its name in .zip, .docx, .xlsx or .odt",
+    b"%PDF": "a PDF; give it the extension .pdf",
+    _ZIP: "a zip archive or an Office document; give it the extension .zip, .docx, .xlsx or .odt",
     b"PK\x05\x06": "an empty zip archive",
     _OLE: "an old Office file; save it as .docx or .xlsx",
     b"BZh": "packed by bzip2; unpack it or pack it as .gz or .zst",
     b"\xfd7zXZ": "packed by xz; unpack it or pack it as .gz or .zst",
     b"7z\xbc\xaf": "a 7z archive; unpack it",
-    b"{\\rtf": "an RTF document; end its name in .rtf",
+    b"{\\rtf": "an RTF document; give it the extension .rtf",
     b"\x89PNG": "a picture",
     b"\xff\xd8\xff": "a picture",
 }
@@ -86,7 +86,7 @@ class _Watched(io.RawIOBase):
         view = memoryview(buffer)
         try:
             data = self._inner.read(len(view))
-        except OSError as error:  # pyarrow raises it (as ArrowIOError) for damaged data
+        except OSError as error:  # pyarrow raises this error (ArrowIOError) for damaged data
             raise ReadError(
                 self._name,
                 None,
@@ -262,7 +262,7 @@ def _refuse_another(name: str, head: bytes, begins: bytes) -> None:
 
 
 def _refuse_stand_in(name: str, head: bytes) -> None:
-    """Raise ReadError if a placeholder (Git LFS, error page) is in place of the file, and for subtitles."""
+    """Raise ReadError for a Git LFS pointer, a web page or subtitles instead of the expected text."""
     start = head[:1024].removeprefix(codecs.BOM_UTF8).lstrip()
     if start.startswith(b"version https://git-lfs.github.com/spec/"):
         raise ReadError(name, 1, "a Git LFS pointer, not the file itself; run `git lfs pull`, or download the file.")
@@ -270,8 +270,8 @@ def _refuse_stand_in(name: str, head: bytes) -> None:
         raise ReadError(
             name,
             1,
-            "a web page, not the expected file; download the raw file, or end its name in .html to import the page's"
-            " text.",
+            "a web page, not the expected file; download the raw file, or give it the extension .html to import the"
+            " page's text.",
         )
     if _SUBTITLES.match(start):
         raise ReadError(name, 1, "subtitles with times; save only the spoken lines, one per line, as .txt.")

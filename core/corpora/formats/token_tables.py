@@ -38,7 +38,7 @@ _EXAMPLES = 3  # sentences shown as examples when the user is asked for the tag 
 _MOST_SHOWN = 4  # maximum number of columns in an example
 _TEXTS = frozenset({"text", "sentence", "content", "document"})  # columns that are read as text if there are no tags
 Row = Mapping[str, object]
-MOST_TOKENS = 50_000  # maximum number of tokens of a sentence; more mean that the sentences are not separated correctly
+MOST_TOKENS = 50_000  # maximum number of tokens of a sentence; if there are more, sentences are not separated correctly
 _ITEM = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,'"\[\]]+)""")
 TAG_NAMES = frozenset({*TAGS, "label", "entity", "entities", "ner_tag", "iob", "bio", "iob_tag", "tag_ner"})
 _TOKEN_NAMES = (*TOKENS, "token", "word", "form", "sentence", "sentences", "text")
@@ -108,7 +108,7 @@ def tag_names(path: Path, tags: str) -> list[str] | None:
 
 
 def _by_number(numbers: object) -> list[str] | None:
-    """Return the names of {name: number} in the order of the numbers, which must be 0 to n - 1; else None."""
+    """Return the names of {name: number} in the order of their numbers; None if the numbers are not 0 to n - 1."""
     if not isinstance(numbers, Mapping) or sorted(numbers.values(), key=str) != sorted(range(len(numbers)), key=str):
         return None
     return sorted(numbers, key=numbers.__getitem__)
@@ -179,7 +179,7 @@ def _class_names(value: object, seen: set[int]) -> list[str] | None:
         names = value.get("names")
         if isinstance(names, list) and all(isinstance(name, str) for name in names):
             return names
-        if isinstance(names, Mapping) and all(str(key).isdecimal() for key in names):  # in a card: {'0': O, ...}
+        if isinstance(names, Mapping) and all(str(key).isdecimal() for key in names):  # a card has {'0': O, ...}
             return [str(names[key]) for key in sorted(names, key=int)]
         return next((class_names for part in value.values() if (class_names := _class_names(part, seen))), None)
     return None
@@ -233,7 +233,7 @@ def _tagged(
         )
     if not all(isinstance(tag, int) and 0 <= tag < len(class_names) for tag in tags):
         ledger.reject(
-            line, f"a tag outside 0 to {len(class_names) - 1}, the numbers that have names", str(dict(record))
+            line, f"a tag outside 0 to {len(class_names) - 1}; other numbers have no names", str(dict(record))
         )
         return None
     return _without_blanks(tokens, [class_names[tag] for tag in tags], line, ledger)
@@ -375,7 +375,7 @@ def _asked(name: str, columns: Sequence[str], found: Mapping[str, _Column], opti
 
 
 def _rank(column: _Column) -> tuple[bool, int]:
-    """Return a sort key for columns with entity tags: tags with B- or I- first, and of these the usual names first."""
+    """Return a sort key for columns with entity tags: first those with B- or I-, then those with a usual name."""
     typed = column.style is not None and column.style.kind == "types"
     return typed, TAGS.index(column.name) if column.name in TAGS else len(TAGS)
 
@@ -396,7 +396,7 @@ def _problem(columns: Sequence[str], found: Mapping[str, _Column], options: Read
 
 
 def _reported(column: _Column) -> bool:
-    """Return True if the readers can read a column, or will report a more exact error."""
+    """Return True if a column can be read, or if reading it will report a more exact error."""
     if column.style is not None:
         return not column.style.syntax
     # The readers report numbers without names, and the scheme's detector reports mixed spellings with a line number.

@@ -224,7 +224,7 @@ def _article(block: str, line: int, ledger: Ledger) -> Iterator[Sentence]:
 
 
 def parsed(path: Path, ledger: Ledger) -> Element | None:
-    """Return the root of an XML file. Reject a file that is too long, and return None. Errors: ReadError."""
+    """Return the root of an XML file. If the file is too long, reject it and return None. Errors: ReadError."""
     text = whole_text(path, ledger, MAX_XML)
     if text is None:
         return None

@@ -1,4 +1,7 @@
-"""Read WebAnno TSV 3 and 2, the exports of INCEpTION and WebAnno. A line is a token, a column a feature of a layer."""
+"""Read WebAnno TSV 3 and 2, the exports of INCEpTION and WebAnno.
+
+Each line is a token, and each column is a feature of a layer.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -83,10 +86,10 @@ def _layers(path: Path, ledger: Ledger) -> list[_Layer]:
 
 
 def _chosen(path: Path, layers: Sequence[_Layer], ledger: Ledger) -> _Layer | None:
-    """Return the layer of named entities; if it has no spans, the only layer that has.
+    """Return the layer of named entities. If it has no spans, return the only layer that has spans.
 
-    Errors: OptionsError if several layers have spans and that of named entities has none. ReadError if no layer can
-    have spans.
+    Errors: OptionsError if several layers have spans, but the layer of named entities has none. ReadError if the file
+    declares no layer of spans.
     """
     if not layers:
         reason = "it has no layer of spans; export a layer of named entities as WebAnno TSV 3."
@@ -99,13 +102,11 @@ def _chosen(path: Path, layers: Sequence[_Layer], ledger: Ledger) -> _Layer | No
     taken = entities[0] if entities and (entities[0].name in used or not used) else None
     if taken is None and len(used) > 1:
         names = ", ".join(name.rpartition(".")[2] for name in used)
-        raise OptionsError(
-            path.name, 1, f"several layers have spans ({names}); export it with one of them, or remove the others."
-        )
+        raise OptionsError(path.name, 1, f"several layers have spans ({names}); export only one of them.")
     taken = taken or next(iter(used.values()), layers[0])
     others = [name.rpartition(".")[2] for name in used if name != taken.name]
     if others and not ledger.panel:
-        ledger.remark(f"the layer {taken.name.rpartition('.')[2]} was read; {', '.join(others)} was left out")
+        ledger.remark(f"the layer {taken.name.rpartition('.')[2]} was read, without other layers ({', '.join(others)})")
     return taken
 
 
@@ -156,7 +157,9 @@ def _tokens(text: str, block: _Block, ledger: Ledger) -> list[tuple[int, int]] |
         token, part = _unescaped(cells[2]) if len(cells) > 2 else "", "." in cells[0]
         begin = text.find(token, start if part else at)
         if begin < 0 or not token:
-            ledger.reject(line, f"the token of {cells[0]} is not in the text of its sentence; export it again", text)
+            ledger.reject(
+                line, f"token {cells[0]} does not occur in the text of its sentence; export the file again", text
+            )
             return None
         if not part:
             start, at = begin, begin + len(token)
@@ -184,7 +187,7 @@ def _marks(layer: _Layer, block: _Block, tokens: Sequence[tuple[int, int]]) -> I
 
 
 def _feature(layer: _Layer, block: _Block) -> int:
-    """Return the index of the feature with the type: a usual name, else the first with a value in this sentence."""
+    """Return the index of the feature with the type: one with a usual name, else the first used in this sentence."""
     names = [name.rpartition(".")[2] for name in layer.features]
     usual = next((names.index(name) for name in _FEATURES if name in names), None)
     if usual is not None:
