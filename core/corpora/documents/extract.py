@@ -50,7 +50,7 @@ class Extract:
 
     @classmethod
     def read(cls, written: Mapping[str, Any]) -> Self:
-        """Return the extract that the method `written` has converted to JSON values."""
+        """Return the extract from the JSON values that `written` returned."""
         paragraphs = [
             Paragraph(str(text), [(int(at), int(page)) for at, page in pages]) for text, pages in written["paragraphs"]
         ]
@@ -58,8 +58,9 @@ class Extract:
 
 
 class Flow:
-    """Collects the paragraphs of a document. A reader calls it for text, and for each paragraph, table row and cell.
+    """Collects the paragraphs of a document.
 
+    A reader passes text, and the start and end of each paragraph, table row and cell.
     name: name of the file, for errors. page: number of the current page, None without pages.
     """
 

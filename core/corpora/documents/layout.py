@@ -17,7 +17,7 @@ from statistics import median
 from core.corpora.documents.extract import Extract, Paragraph
 
 _EDGE = 3  # number of lines at the top and at the bottom of a page that may be running heads
-_NUMBERS = 2  # maximum number of numbers that change from page to page in a running head, as in "page 3 of 12"
+_NUMBERS = 2  # a running head has at most this many numbers, as in "page 3 of 12"
 _NEAR = 4.0  # points by which the position of a running head may differ between pages
 _DIGITS = re.compile(r"[0-9]{1,4}")
 _NUMBER = re.compile(
@@ -97,7 +97,7 @@ def without_line_numbers(pieces: Sequence[Piece]) -> list[Piece]:
     lefts, rights = sorted(piece.left for piece in others), sorted(piece.right for piece in others)
     if not others:
         return list(pieces)
-    # A wide figure may reach into the margin.
+    # Ignore the outermost 5% of the edges, because a wide figure may reach into the margin.
     low, high = lefts[len(lefts) // 20], rights[-1 - len(rights) // 20]
     for left, right in ((-inf, low), (high, inf)):
         numbers = [p for p in pieces if _DIGITS.fullmatch(p.text) and left < p.left and p.right < right]
@@ -109,8 +109,8 @@ def without_line_numbers(pieces: Sequence[Piece]) -> list[Piece]:
         gone = {id(piece) for piece in numbers}
         rest = [piece for piece in pieces if id(piece) not in gone]
         rows, width = as_rows(rest), max(piece.right for piece in rest) - min(piece.left for piece in rest)
-        # Numbers of clauses or of table rows are kept. Clauses have fewer numbers than lines, and a table's cells fill
-        # less of the width.
+        # Keep numbers of clauses, which are fewer than the lines, and of table rows, whose cells fill less of the
+        # width.
         filled = median(sum(piece.right - piece.left for piece in row.pieces) for row in rows)
         if len(numbers) * step >= 0.5 * len(rows) and filled > 0.5 * width:
             pieces = rest
@@ -252,8 +252,8 @@ def _is_prose(pieces: Sequence[Piece], gap: float, low: float, high: float) -> b
         widths = [line.right - line.left for line in as_rows(side)]
         if len(widths) < _COLUMN_LINES:
             return False
-        # A column of lists and formulas has few full lines. They are enough if the gap is in the middle of the page,
-        # because tables rarely have a gap there.
+        # A column of lists and formulas has few full lines. Accept few if the gap is in the middle of the page, because
+        # tables rarely have a gap there.
         n_full = sum(each > 0.9 * width for each in widths)
         in_middle = abs(gap - (low + high) / 2) < 0.04 * (high - low)
         if median(widths) < _FILLED * width and not (in_middle and n_full >= 2 * _COLUMN_LINES):

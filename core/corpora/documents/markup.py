@@ -22,7 +22,7 @@ _BLOCKS = _words("""
     thead title tr ul
 """)
 _SILENT = _words("script style head template noscript svg math iframe object select textarea button nav")
-_MAIN = _words("main article")  # elements with the page's content; their start also ends unclosed silent elements
+_MAIN = _words("main article")  # elements with the page's content; their start also ends unclosed elements of `_SILENT`
 _VOID = _words("area base br col embed hr img input link meta source track wbr")
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _XML_CHARSET = re.compile(rb"""<\?xml[^>]{0,200}?encoding=["']([\w.:-]{1,40})""")
@@ -86,7 +86,7 @@ def _paragraphs(text: str, name: str) -> list[Paragraph]:
 
 
 def decoded(data: bytes, encoding: str | None) -> str:
-    """Decode a page as UTF-8 if that is possible, else with `encoding`, else with the encoding that it declares."""
+    """Decode a page as UTF-8 if possible, else with `encoding`, else as the page declares, else as Windows-1252."""
     named = _CHARSET.search(data[:4096]) or _XML_CHARSET.match(data[:400])
     marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     # UTF-8 comes before the declared encoding, because text in another encoding is hardly ever valid UTF-8.

@@ -39,10 +39,11 @@ _COLUMNS = 1_000
 
 @contextmanager
 def opened_zip(file: BinaryIO, name: str, most: int, ending: str = "") -> Iterator[zipfile.ZipFile]:
-    """Open an archive for a `with` block. most: limit in bytes for all files with the extension `ending`, unpacked.
+    """Open an archive for a `with` block.
 
-    Errors: ReadError if the archive has a password, is a zip bomb or is damaged, even if the block finds the damage.
-    OSError if the block cannot write an unpacked file.
+    most: maximum unpacked size of all files with the extension `ending` together, in bytes. Errors, also within the
+    block: ReadError if the archive has a password, is a zip bomb or is damaged; OSError if an unpacked file cannot be
+    written.
     """
     try:
         with zipfile.ZipFile(file) as archive:

@@ -27,7 +27,7 @@ _RUN = re.compile(rf"[\w{_HOLE}]+")
 _WORD, _LETTER = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_]")
 MAX_PAGES = 5_000
 _HYPHENS = "\x02\ufffe\xad"  # characters that PDFium returns if a word is divided at the end of a line
-_GAP = 1.0  # in heights of a letter; a wider gap separates columns or cells
+_GAP = 1.0  # letter heights; a wider gap separates columns or cells
 
 
 def restore(extract: Extract) -> None:
@@ -170,7 +170,7 @@ def _pieces(document: Any, number: int) -> list[Piece]:
 
 
 def _letters(text: object) -> Iterator[tuple[int, Piece | None]]:
-    """Yield (index, letter) for each letter; None instead of a letter for a line break."""
+    """Yield (index, letter) for each letter, and (index, None) for each line break."""
     from pypdfium2 import raw
 
     box = raw.FS_RECTF()

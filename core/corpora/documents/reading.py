@@ -24,8 +24,8 @@ _READERS: Mapping[str, Callable[[BinaryIO, str], Extract]] = {
 def answer(path: str, format: str, encoding: str | None, most: int | None) -> Any:
     """Return the paragraphs of a document, or the rows of a workbook, as JSON values.
 
-    most: number of pages or rows to read, None for all. Errors: OSError, WinnowError; ReadError instead of any other
-    exception of a reader, so that one file never stops the import of a folder.
+    most: number of pages or rows to read, None for all. Errors: OSError, WinnowError, and errors for lack of memory.
+    Any other exception of a reader becomes a ReadError, so that one file never stops the import of a folder.
     """
     try:
         return _read(Path(path), format, encoding, most)
