@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from core.text.words import clean
 
 Labels = frozenset[tuple[tuple[tuple[int, int], ...], str]]  # fragments and type of each annotation of a text
-_SHARED = 0.5  # two files belong to two annotators if they share at least this share of the smaller file's texts
+_SHARED = 0.5  # two files belong to two annotators if at least this share of the smaller file's texts is in both
 # Columns that hold the annotator of a row. "user" is missing because in web data it is the author of the text.
 _COLUMNS = frozenset(
     {"annotator", "annotator_id", "annotatorid", "annotator_name", "annotated_by", "worker", "worker_id", "workerid"}
@@ -29,9 +29,8 @@ class Agreement:
     """Agreement of several annotators.
 
     annotators: {name: number of texts}. shared: number of texts with several annotators. equal: number of these texts
-    on which all annotators agree. f1: span F1 between two annotators, 0 to 1, over all pairs of annotators on the
-    shared texts. taken: name of the annotator whose labels are kept if the labels differ; "" if none is chosen, or if
-    the labels never differ.
+    on which all annotators agree. f1: span F1 over all pairs of annotators on the shared texts, 0 to 1. taken: name of
+    the annotator whose labels are kept if annotators differ; "" if none is chosen, or if annotators never differ.
     """
 
     annotators: Mapping[str, int] = field(default_factory=dict)
@@ -47,17 +46,17 @@ class Agreement:
         more = f" and {len(self.annotators) - 8} more" if len(self.annotators) > 8 else ""
         return (
             f"{len(self.annotators)} annotators labelled these texts: {people}{more}. They agree on {self.equal:,} of"
-            f" the {self.shared:,} texts that several labelled (span F1 {self.f1:.2f})."
+            f" the {self.shared:,} texts that several of them labelled (span F1 {self.f1:.2f})."
         )
 
 
 class Panel:
-    """Collects every annotation of an export in a first pass (`hearing`), then chooses the labels to keep.
+    """Collects all annotations in a first pass over an export (`hearing` is True), then chooses the labels to keep.
 
     A text with one annotator is kept. A text on which all annotators agree is kept once. If annotators differ, the
     labels of the chosen annotator are kept; a text that the chosen annotator did not label is left out.
-    chosen: name of the annotator, None for none. alone: True to keep only labels of the chosen annotator; if none is
-    chosen, only labels whose annotator is unknown.
+    chosen: name of the annotator whose labels are kept, None for no choice. alone: True to keep only the labels of
+    `chosen`; with None, only labels whose annotator is unknown.
     """
 
     def __init__(self, chosen: str | None, *, alone: bool = False) -> None:
@@ -121,8 +120,8 @@ def _f1(shared: Iterable[Mapping[str, Labels]]) -> float:
 def annotators_of(by_file: Mapping[bytes, Mapping[str, Labels]]) -> dict[str, str]:
     """Return {file: annotator} for files that share texts; {} if no two files share enough texts.
 
-    The annotator is the folder or file whose name is in `_CURATED`, if there is one. Otherwise it is the file's name,
-    or its folder if the names are equal.
+    An annotator has the name of the file, or of its folder if two files that share texts have the same name. A folder
+    or file name in `_CURATED` takes precedence.
     """
     sizes = Counter(file for votes in by_file.values() for file in votes)
     both = Counter(pair for votes in by_file.values() for pair in combinations(sorted(votes), 2))

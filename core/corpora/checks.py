@@ -34,7 +34,8 @@ TASK_INSIDE = 0.5  # the check is amber if at least this share of T_C's sentence
 TYPE_ENTITIES = 10  # entities per type and labelled set; with fewer, the F1 of the type is not reliable
 DEV_ENTITIES = 300  # entities in the dev set; with fewer, one entity changes dev F1 by more than 0.3 points
 UPPER_CASE = 0.9  # the check is amber if at least this share of the sentences is in capitals
-# The check is amber if at least 10% of the sentences have more than 200 tokens. Even in contracts, few have over 100.
+# The check is amber if at least 10% of the sentences have more than 200 tokens. Few sentences have over 100, even in
+# contracts.
 LONG_TOKENS, LONG_SHARE = 200, 0.1
 NAMED = 4  # names listed in one sentence; further names are only counted
 # A sample reads 50 sentences at each of 10 places: one row group per place, so its cost does not grow with the corpus.
@@ -60,8 +61,8 @@ class Contradictions:
         return (
             f"{self.texts:,} text{'s occur' if several else ' occurs'} more than once with different labels "
             f"({self.sentences:,} sentences). Decide on one labelling, or remove these sentences. If several people"
-            " labelled them, name each one (in a column `annotator`, or in CoNLL in a line `# annotator = NAME`) and"
-            " import with --annotator NAME."
+            " labelled them, add their names: in a column `annotator`, or in CoNLL as a line `# annotator = NAME`."
+            " Then import with --annotator NAME."
         )
 
 
@@ -197,12 +198,12 @@ def entities_present(corpora: Mapping[str, Corpus]) -> Check:
         cure="Import labelled data with entities",
     )
     if plain := [ROLE_NAMES.get(role, role) for role, corpus in corpora.items() if not corpus.labelled]:
-        sentence = f"The {listed(plain)} {_is(plain)} not labelled; nothing can be learned or tested there."
+        sentence = f"The {listed(plain)} {_is(plain)} not labelled; taggers need labels for training and testing."
         return replace(found, level="red", sentence=sentence)
     if empty:
         has = "has" if len(empty) == 1 else "have"
-        why = "nothing can be learned or tested there"
-        # Fine-tuning refuses a training set without entities, after minutes of pre-training in an experiment.
+        why = "taggers need entities for training and testing"
+        # Fine-tuning fails without entities in the training set, in an experiment only after minutes of pre-training.
         final = ROLE_NAMES["train"] in empty
         return replace(found, level="red", sentence=f"The {listed(empty)} {has} no entity; {why}.", final=final)
     return found
@@ -235,7 +236,7 @@ def types_covered(corpora: Mapping[str, Corpus]) -> Check:
 
 
 def dev_size(dev: Corpus) -> Check:
-    """Check that the dev set holds enough entities to distinguish two epochs."""
+    """Check that the dev set has enough entities to compare epochs."""
     n = sum(dev.types.values())
     what = f"The {ROLE_NAMES['dev']} has {n:,} entit{'y' if n == 1 else 'ies'}"
     found = Check(name="dev size", level="green", sentence=f"{what}.", cure="Add sentences to the dev set")
@@ -273,7 +274,7 @@ def train_in_others(train: Corpus, others: Mapping[str, Corpus]) -> Check:
 
 
 def upper_case(corpora: Mapping[str, Corpus]) -> Check:
-    """Check for text in capitals, which hides names."""
+    """Check for text in capitals, in which capitals do not mark names."""
     loud = [ROLE_NAMES.get(role, role) for role, corpus in corpora.items() if _texture(corpus).upper >= UPPER_CASE]
     found = Check(
         name="upper case", level="green", sentence="No corpus is all upper case.", cure="Import text in normal case"
@@ -299,7 +300,7 @@ def documents(corpora: Mapping[str, Corpus]) -> Check:
         command="python -m core corpus add FILES --split",
     )
     if long:
-        why = "they look like documents and do not fit the encoder"
+        why = "they look like documents, and are longer than the encoder can read"
         sentence = f"Sentences of more than {LONG_TOKENS} tokens: {listed(long)}; {why}."
         return replace(found, level="amber", sentence=sentence)
     return found
@@ -345,8 +346,8 @@ def _is(names: Sequence[str]) -> str:
 class _Texture:
     """Shares of unusual sentences.
 
-    upper: share of sentences in capitals, among the sampled sentences that have letters with two cases. long: share of
-    sentences with more than `LONG_TOKENS` tokens, among all sentences.
+    upper: share of the sampled sentences that are in capitals; sentences whose letters have no case are not counted.
+    long: share of sentences with more than `LONG_TOKENS` tokens, among all sentences.
     """
 
     upper: float
@@ -390,5 +391,5 @@ def _contradictions(path: Path) -> Contradictions:
 
 
 def _at(path: Path, n: int) -> Corpus:
-    """Return the corpus in a folder, only to read its sentences and columns. The folder's name is the fingerprint."""
+    """Return the corpus in a folder, to read its sentences and columns. Its name and counts are only placeholders."""
     return Corpus(fingerprint=path.name, name=path.name, n_sentences=n, n_tokens=0, labelled=False, path=path)

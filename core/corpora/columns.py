@@ -34,7 +34,7 @@ def _column(home: Path, fingerprint: str, name: str) -> pa.ChunkedArray:
 
 
 def value_names(corpus: Corpus) -> list[str]:
-    """Return the names of a corpus's further columns (those that the import kept), in alphabetical order."""
+    """Return the names of the further columns that the import kept, in alphabetical order."""
     return _value_names(corpus.path.parents[1], corpus.fingerprint)
 
 
@@ -63,7 +63,7 @@ def kept_values(corpus: Corpus, name: str) -> pa.ChunkedArray:
 
 
 def unique(corpus: Corpus, name: str) -> list[str | None]:
-    """Return the distinct values of a column of `kept_values`, in order of their first rows; None for a missing one."""
+    """Return the distinct values of a column (see `kept_values`), in order of occurrence; None for missing values."""
     found: list[str | None] = pc.unique(kept_values(corpus, name)).to_pylist()
     return found
 
@@ -79,13 +79,13 @@ def placed(corpus: Corpus) -> bool:
 
 
 def kept_names(corpus: Corpus) -> tuple[str, ...]:
-    """Return those of the columns doc, group and file that have a value. If file has one, also return page."""
+    """Return the names among doc, group and file whose columns have a value. If file is one of them, add page."""
     held = [name for name in ("doc", "group", "file") if int(stored(corpus, name).null_count) < len(corpus)]
     return (*held, "page") if "file" in held else tuple(held)
 
 
 def column_names(corpus: Corpus) -> list[str]:
-    """Return the columns to filter and to group by: doc, group and file if they have a value, and the further ones."""
+    """Return the columns to filter or group by: doc, group and file if they have a value, and all further columns."""
     return [*(name for name in kept_names(corpus) if name != "page"), *value_names(corpus)]
 
 

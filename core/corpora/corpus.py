@@ -79,7 +79,7 @@ def write_sentences(
     """Write a stream of sentences to a Parquet file, `block` rows per row group, and return a summary."""
     schema = _LABELLED if labelled else _PLAIN
     head = "winnow corpus 1" + ", labelled" * labelled
-    if tokens != "words" and not labelled:  # the default adds nothing, so that older corpora keep their fingerprint
+    if tokens != "words" and not labelled:  # older corpora use `words` and must keep their fingerprint
         schema, head = schema.with_metadata({_TOKENS: tokens}), f"{head}, {tokens}"
     digest = sha256(f"{head}\n".encode())
     types: Counter[str] = Counter()
@@ -93,7 +93,8 @@ def write_sentences(
                 "columns": columns["columns"],
             }
             # The fingerprint covers the text, the document, the other kept columns, and labelled tokens and entities.
-            # It ignores columns without a value, so that older corpora, which lack these columns, keep theirs.
+            # It ignores columns without a value, because older corpora lack these columns and must keep their
+            # fingerprint.
             without = {"id", *(name for name in kept if not any(cell is not None for cell in kept[name]))}
             cells = [column for name, column in columns.items() if name not in without]
             digest.update(json.dumps(cells, ensure_ascii=False).encode())
@@ -123,7 +124,7 @@ def opened(file: Path, name: str) -> Iterator[pq.ParquetFile]:
         with pq.ParquetFile(file, metadata=footer) as parquet:
             yield parquet
     except FileNotFoundError as error:
-        raise CorpusError(f"{name}: is no longer here, so its sentences cannot be read; add it again.") from error
+        raise CorpusError(f"{name}: the corpus was removed, so it cannot be read; add it again.") from error
     except (pa.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
         raise CorpusError(f"{name}: {file} cannot be read; add the same text again to repair it.") from error
 
@@ -132,9 +133,10 @@ def opened(file: Path, name: str) -> Iterator[pq.ParquetFile]:
 def _footer(file: Path, *written: int) -> pq.FileMetaData:
     """Return a file's metadata. It is cached, because reading it takes 0.1 s for 12,208 row groups.
 
-    written: inode, time and size of the file. They are part of the cache key, so that a replaced file is read again.
+    written: inode, time of change and size of the file, so that the cache does not return metadata of a replaced file.
     """
-    most = file.stat().st_size  # limits the declared lengths of lists, for which Arrow allocates memory before it reads
+    # Limit the lengths of lists that the file declares, because Arrow allocates memory for them before it reads.
+    most = file.stat().st_size
     with pq.ParquetFile(file, thrift_container_size_limit=max(most, 1)) as parquet:
         return parquet.metadata
 

@@ -26,12 +26,12 @@ from core.processes import in_processes
 from core.reporter import Reporter
 from core.results import BoolArray, IntArray
 
-LONGEST = 160  # letters (or words) of a text; near duplicates of a longer text are not searched here
+LONGEST = 160  # maximum number of letters (or words) of a text; longer texts are not compared here
 SIMILARITY = 0.9
 PAYS = 100_000  # minimum number of texts; with fewer, starting processes (0.3 s each) takes longer than they save
-_MEET = 64  # largest number of texts with a common segment that are all compared with each other
+_MEET = 64  # maximum number of texts with a common segment for which all pairs are compared
 _FEW = 1 << 12  # up to this many pairs, comparing all of them is faster than a search by segments
-_NEIGHBOURS = 8  # neighbours on either side
+_NEIGHBOURS = 8  # texts on each side, in alphabetical order, that a text is compared with
 _AT_ONCE = 1 << 22  # candidates held in memory
 _PAIRS = 1 << 15  # candidates compared at a time
 _HAIR = 1e-9  # added against rounding errors: (1 - .9) * 10 is slightly below 1
@@ -83,9 +83,9 @@ def near_texts(
 
 
 def _near_of_length(similarity: float, item: tuple[_Sided, Sequence[_Sided | None]], report: Reporter) -> list[Pairs]:
-    """Return the near pairs of texts of one length with texts of several lengths.
+    """Return the near duplicates among texts of one length, and between them and longer texts.
 
-    item: texts of the one length, and texts of each other length; None stands for the one length itself.
+    item: the texts of one length, and the texts of each length to compare them with; None stands for the same texts.
     """
     own, others = item
     left, pairs = _Side(*own), list[Pairs]()
@@ -122,7 +122,7 @@ def within(left: Texts, right: Texts, edits: int) -> BoolArray:
                 np.minimum(best, before[d + 2] + np.int16(1), out=best)
                 np.minimum(best, now[d] + np.int16(1), out=best)
                 now[d + 1] = np.minimum(best, far)
-        # Dropping hopeless pairs copies the others, so it is done only at every eighth letter.
+        # Dropping hopeless pairs copies all other pairs, so do this only at every eighth letter.
         if i % 8 == 0 and not (kept := (now <= edits).any(axis=0)).all():
             hopeful, now, a_columns, b_columns = hopeful[kept], now[:, kept], a_columns[:, kept], b_columns[:, kept]
             if not len(hopeful):
@@ -192,7 +192,7 @@ def _weigh(left: _Side, right: _Side, edits: int, candidates: IntArray, report: 
 
 
 def _candidates(left: _Side, right: _Side, edits: int) -> Iterator[IntArray]:
-    """Yield candidates as `i * len(right) + j`, segment by segment, shift by shift."""
+    """Yield arrays of candidate pairs. The pair (i, j) is stored as `i * len(right) + j`."""
     sizes = len(left.rows), len(right.rows)
     if sizes[0] <= _MEET and sizes[0] * sizes[1] <= _FEW:  # few texts: all pairs are candidates
         i, j = np.indices(sizes).reshape(2, -1)
@@ -201,7 +201,7 @@ def _candidates(left: _Side, right: _Side, edits: int) -> Iterator[IntArray]:
     more = right.length - left.length
     cuts = [left.length * part // (edits + 1) for part in range(edits + 2)]
     for part, (start, stop) in enumerate(pairwise(cuts)):
-        # At least one of edits + 1 segments is unchanged (pigeonhole), so near texts share it, shifted a little.
+        # At least one of edits + 1 segments is unchanged (pigeonhole), so near texts share this segment, shifted.
         key = left.piece(start, stop)
         order = np.argsort(key, kind="stable")
         key = key[order]

@@ -9,10 +9,10 @@ duplicates if one of two rules holds (SOURCES.md, Near duplicates):
 If one text has fewer than ten words and the other fewer than twelve, they are also compared by letters: an edit
 similarity of at least .9 makes them near duplicates.
 
-Some scripts have no blanks between words (Han, Kana, Thai, Lao, Khmer, Myanmar). There, the rules count letters: one
-letter is a word for 5-grams and for the limits on length, two letters for quotations, five for the rule on short
-sentences. If one letter of a text was changed, edit similarity finds it below 50 letters, and 5-grams from 49 letters
-on.
+Some scripts have no blanks between words (Han, Kana, Thai, Lao, Khmer, Myanmar). In these scripts, the rules count
+letters instead of words. One letter counts as a word for 5-grams and for the limits on length. Two letters count as a
+word for quotations, and five for the rule on short sentences. A change of one letter is found by edit similarity in
+texts of fewer than 50 letters, and by 5-grams in texts of 49 or more.
 """
 
 import json
@@ -47,9 +47,9 @@ _LETTERS_A_WORD = 5
 # are not tested for quotations, because they share common phrases with many texts (SOURCES.md, Leaks).
 _QUOTATIONS = ((13, 13, None, False), (8, 8, 12, False), (26, 26, None, True), (16, 16, 25, True))
 
-Rows = tuple[npt.NDArray[np.unsignedinteger], IntArray]  # numbers of all sentences, and their count per sentence
+Rows = tuple[npt.NDArray[np.unsignedinteger], IntArray]  # concatenated numbers of all sentences, and count per sentence
 MASK, CLUSTER, ABOUT = "mask.npy", "cluster.npy", "audit.json"  # files of an audit
-FLAGS = ("exact_duplicate", "near_duplicate", "leak", "too_short", "too_long")  # bit i of a row's mask
+FLAGS = ("exact_duplicate", "near_duplicate", "leak", "too_short", "too_long")  # bit i of a row's mask is flag i
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +165,7 @@ class Findings:
 
 @dataclass(slots=True)
 class Pile:
-    """Numbers of the held-out sentences, followed by those of the corpus. Corpus row r is row `n_held` + r here."""
+    """Numbers of the held-out sentences, followed by numbers of the corpus. Row r of the corpus is row `n_held` + r."""
 
     shingles: Ragged = field(default_factory=lambda: Ragged(np.uint64))
     words: Ragged = field(default_factory=lambda: Ragged(np.uint32))
@@ -196,7 +196,7 @@ class Pile:
         self.n_tokens.append(numbers.n_tokens)
 
     def tokens(self, lengths: IntArray) -> IntArray:
-        """Return the tokens per sentence, shape (n,): `lengths`, except in scripts without blanks (counted here)."""
+        """Return the number of tokens per sentence, shape (n,): `lengths`, or own counts for scripts without blanks."""
         counted = np.concatenate(self.n_tokens)
         return np.where(counted < 0, lengths, counted)
 
@@ -257,7 +257,7 @@ class Pile:
             (
                 self._of_the_same_numbers(i[few], j[few])
                 for i, j in near_texts(self.letters, live, "comparing short sentences", report)
-                # If both sentences have ten words or more, words decide.
+                # Compare by letters only if one sentence has fewer than ten words. Otherwise, words decide.
                 for few in [np.minimum(n_words[i], n_words[j]) < SHORT]
             ),
         )

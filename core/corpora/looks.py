@@ -1,6 +1,6 @@
 """Read the beginning of each of several files in a separate process, so that `proposal` can propose roles for them.
 
-If a file kills this process, each file is then read in a separate process, to find and report that file.
+If a file kills this process, each file is read again in a process of its own, to find and report the harmful file.
 """
 
 import time
@@ -75,7 +75,7 @@ def answer(paths: Sequence[str], only: Sequence[str] | None) -> list[dict[str, A
             seen[file] = look(file, listing)
     unread = list[Look]()
     for name, why in listing.left_out.items():
-        inside = (Path(path) / name for path in paths)  # a file in an archive is not there; its size is given as 0
+        inside = (Path(path) / name for path in paths)  # a file inside an archive has no path, so its size is 0
         size = next((file.stat().st_size for file in inside if file.is_file()), 0)
         unread.append(Look(name=name, bytes=size, problem=why))
     return [asdict(each) for each in (*_with_others(seen, listing), *unread)]
@@ -94,7 +94,7 @@ def files_of(paths: Sequence[Path]) -> Listing:
 
 
 def _few_of_each(listing: Listing) -> list[Path]:
-    """Return the files to read: per folder and extension, all if there are at most 24, else the first `LOOKED_INTO`."""
+    """Return the files to read: up to 24 per folder and extension; if there are more, only the first `LOOKED_INTO`."""
     kinds = defaultdict[tuple[Path, str], list[Path]](list)
     for file in listing.files:
         kinds[file.parent, suffix(file)].append(file)
@@ -159,7 +159,8 @@ def _first(file: Path, kind: FileKind, listing: Listing) -> tuple[list[Sentence]
     sentences, ends = list[Sentence](), time.monotonic() + _SECONDS
     for sentence in sentences_of(file, kind, _scheme(file, kind), ledger):
         sentences.append(sentence)
-        late = time.monotonic() > ends and kind.container not in ("document", "xlsx")  # documents were read as a whole
+        # Stopping early saves no time for a document or workbook, because its reader returns all rows at once.
+        late = time.monotonic() > ends and kind.container not in ("document", "xlsx")
         if len(sentences) == _READ or late:
             break
     else:

@@ -23,8 +23,8 @@ from core.corpora.grams import HASH_BITS, Gathered, UIntArray, mix
 from core.reporter import Reporter
 from core.results import IntArray
 
-BUCKET = 64  # largest number of rows with a common rare 5-gram that are all compared with each other
-_NEIGHBOURS = 4  # next rows that a row of a large bucket is compared with
+BUCKET = 64  # maximum number of rows with a common rare 5-gram for which all pairs are compared
+_NEIGHBOURS = 4  # number of following rows that each row of a large bucket is compared with
 _ROWS = 1 << 14  # rows, or pairs of rows, processed at a time
 _PAIRS = 1 << 17  # candidates compared at a time
 
@@ -37,8 +37,8 @@ _SPLITS = 6  # at J = .8, one pair in 460 is separated in all six: (1 - .8**2)**
 class Bucketed:
     """Rows in buckets.
 
-    packed: entries `hash << row_bits | place`, ascending; entries with one hash are a bucket. rows: row number at each
-    place. sets: hashes of 5-grams at each place.
+    packed: entries `hash << row_bits | place`, ascending; entries with equal hashes form a bucket. A place is an index
+    into `rows` (row numbers) and `sets` (hashes of the rows' 5-grams).
     """
 
     packed: UIntArray
@@ -118,19 +118,19 @@ def _weigh(sets: Gathered, candidates: Iterator[Pairs], threshold: float, report
             part = both[done : done + _ROWS]
             low, high = (part >> np.uint64(32)).astype(np.int64), (part & np.uint64(0xFFFFFFFF)).astype(np.int64)
             shared = overlaps(sets, low, high)
-            near = shared >= threshold * (sizes[low] + sizes[high] - shared) - 1e-9  # 1e-9 for rounding
+            near = shared >= threshold * (sizes[low] + sizes[high] - shared) - 1e-9  # 1e-9 allows for rounding
             yield low[near], high[near]
 
 
 def run_starts(key: UIntArray) -> IntArray:
-    """For each position, return where its run of equal keys starts, shape (n,)."""
+    """Return the start of the run of equal keys around each position, shape (n,)."""
     first = np.ones(len(key), np.bool_)
     first[1:] = key[1:] != key[:-1]
     return np.maximum.accumulate(np.where(first, np.arange(len(key)), 0))
 
 
 def run_sizes(key: UIntArray) -> IntArray:
-    """For each position, return the length of its run of equal keys, shape (n,)."""
+    """Return the length of the run of equal keys around each position, shape (n,)."""
     starts = run_starts(key)
     return np.bincount(starts, minlength=len(key))[starts] if len(key) else starts
 

@@ -74,7 +74,7 @@ class Row:
     @property
     def possible_roles(self) -> tuple[str, ...]:
         """Roles that the user can give to the files."""
-        if not self.sentences:  # it cannot be read
+        if not self.sentences:  # the file cannot be read
             return (UNUSED,)
         return (*FILE_ROLES, UNUSED) if self.labelled else ("task", "domain", SOURCE, UNUSED)
 
@@ -187,7 +187,7 @@ def _row_name(looks: Sequence[Look]) -> str:
 class Proposal:
     """The proposed roles of all files.
 
-    ask: files among which the user must choose those similar to the task; () if there is nothing to ask. held:
+    ask: files of which the user must mark the ones similar to the task; () if there is nothing to ask. held:
     roles that corpora of the project already have.
     """
 
@@ -277,7 +277,7 @@ def _beside(row: Row, held: Mapping[str, str]) -> Row:
         seen = f"a further source: {held[needs]} is the {role_in_words(needs)} of this project already"
         return replace(row, part=SOURCE, seen=seen)
     if row.part == DIVIDE and not held.keys().isdisjoint(LABELS):
-        return replace(row, part="train", seen="labelled, and the project has other labels: training set")
+        return replace(row, part="train", seen="labelled, and the project already has a dev or test set: training set")
     return row
 
 
@@ -354,9 +354,9 @@ def _families(groups: Sequence[Group]) -> list[list[Group]]:
 def _ranked(families: Sequence[Sequence[Group]], largest: Group | None) -> list[Sequence[Group]]:
     """Sort the families so that the one that fits the task best comes first.
 
-    Families with more of the names train, dev and test come first; of these, the larger ones. Then one family may move
-    to the front: the one most similar to the largest text, among those with as many names as the first family. It must
-    be at least twice as similar as the first.
+    Families are sorted by how many of the names train, dev and test their files have, then by size. Next, the families
+    with as many names as the first are compared with `largest`, the largest unlabelled text. The most similar one moves
+    to the front if it is at least twice as similar as the first.
     """
 
     def near(family: Sequence[Group]) -> float:
@@ -380,7 +380,7 @@ def _types(group: Group) -> str:
 
 
 def _text_parts(groups: Sequence[Group], labels: Group | None, *, asked: bool) -> None:
-    """Propose roles for unlabelled files: domain corpus, or task corpus if names, words or sizes suggest it.
+    """Propose roles for unlabelled files: domain corpus, or task corpus if names, words or sizes suggest this role.
 
     labels: files to train on. asked: True if the user has chosen files that are similar to the task.
     """
@@ -417,7 +417,7 @@ def _held_out(group: Group) -> bool:
 
 
 def _of_the_task(group: Group, domain: Group, labels: Group) -> str:
-    """Return the reason for the role "task" if a text's words are similar to those of the labelled text, else ""."""
+    """Return the reason for the role "task" if a text and the labelled text have similar words, else ""."""
     near, far = group.like(labels), domain.like(labels)
     small = group.sentences * SMALL <= domain.sentences
     if near and (near >= CLEARLY * far or (small and near >= ROUGHLY * far)):

@@ -195,7 +195,7 @@ def read(
 
 
 class _BytesDone:
-    """Function that takes the number of bytes read from the current file, reports the progress, and calls `check`.
+    """Callable that takes the number of bytes read from the current file, reports the progress, and calls `check`.
 
     file: index of the current file.
     """
@@ -205,7 +205,7 @@ class _BytesDone:
 
     def __call__(self, done: int) -> None:
         self.check()
-        # Limit it to the total, because a file that is still being written may have grown.
+        # Limit the progress to the total, because a file that is still being written may have grown.
         self.progress(min(sum(self.sizes[: self.file]) + done, sum(self.sizes)), sum(self.sizes))
 
     def end(self) -> None:

@@ -104,10 +104,10 @@ def reach(address: str) -> "tuple[FileSystem, str]":
 def _system(address: str) -> "tuple[FileSystem, str]":
     """Return the file system of an address, and the path in it.
 
-    Errors: PathError for every address in the app (`confined`), on an offline machine for all but file://, and if
-    pyarrow refuses the address.
+    Errors: PathError in the app (`confined`), on an offline machine except for file://, and if pyarrow refuses the
+    address.
     """
-    from pyarrow.fs import FileSystem  # loads the libraries of the clouds
+    from pyarrow.fs import FileSystem  # imported here, because it loads libraries for cloud storage
 
     if confined():
         raise PathError("Remote addresses can be used only on the command line; choose a file.")

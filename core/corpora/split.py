@@ -10,7 +10,7 @@ A full stop does not end a sentence
 - after a single letter or a run of them (J. Smith, U.S. Army, b.i.d.), unless a common opener follows (U.S. The ...);
 - after Inc. Ltd. etc. a.m. and the like, unless a common opener follows;
 - after a number at the start or after a colon (1. The patient; Diagnosis: 1. Anemia);
-- in a date, or after a number that a German word makes an ordinal (12. 3. 2019, am 3. Tag, im 2. Stock).
+- in a date (12. 3. 2019), or in a German ordinal, recognised by the word before it (am 3. Tag, im 2. Stock).
 The rules make errors. Users should split important text by hand before the import.
 """
 

@@ -115,7 +115,7 @@ def forget(path: Path, home: Path) -> None:
     """Delete an upload's copy. Deletes nothing outside `home/uploads`."""
     uploads = (home / "uploads").resolve()
     if path.resolve().is_relative_to(uploads) and path.resolve() != uploads:
-        with suppress(FileNotFoundError):  # a process may have deleted it before it was killed
+        with suppress(FileNotFoundError):  # another process may have deleted the copy already
             shutil.rmtree(path.parent if path.parent.resolve() != uploads else path)
 
 

@@ -82,7 +82,7 @@ def format_of(path: Path) -> Format:
 def further_names(
     names: Iterable[str], kept: Sequence[str] = (), columns: Sequence[str] = (*COLUMNS, *PLACE)
 ) -> dict[str, str]:
-    """Return {further column: its name in an export}. If another column has the name, it gets the prefix "column_".
+    """Return {further column: its name in an export}: with the prefix "column_" if another column has the name.
 
     kept, columns: names of the other columns.
     """
@@ -102,13 +102,13 @@ def write_selection(
 
     kept: columns to write among doc, group, file and page. more: names of further columns. format: None takes the
     format from `path`'s extension. A txt file has only the texts, one per line. In a csv file, a quote is put before
-    text that a spreadsheet would compute. If writing fails, no file remains.
+    text that a spreadsheet would read as a formula. If writing fails, no file remains.
     Errors: ConfigError for any other extension; PathError if the file cannot be written.
     """
     writers = {"txt": _txt, "jsonl": _jsonl, "csv": _csv, "parquet": _parquet}
     format = format or format_of(path)
     if format not in writers:
-        raise ConfigError(f"output: {path.name!r} names a folder; end it in one of {', '.join(FORMATS)}.")
+        raise ConfigError(f"output: {path.name!r} names a folder; give it one of the extensions {', '.join(FORMATS)}.")
     columns = (*COLUMNS, *kept, *more)
     with _replacing(path) as file:
         return writers[format]((_values(row, columns) for row in rows), file, columns)
@@ -129,7 +129,7 @@ def write_corpus(
     if format == "folder" or (labelled and format == "csv"):
         why = "cannot hold labels" if labelled and format == "csv" else "names no format"
         endings = ".jsonl, .parquet or .conll" if labelled else ", ".join(FORMATS)
-        raise ConfigError(f"output: {path.name!r} {why}; end it in {endings}.")
+        raise ConfigError(f"output: {path.name!r} {why}; give it the extension {endings}.")
     columns = ("id", "text", *(("tokens", "tags") if labelled else ()))
     further = further_names(names, kept, columns)
     rows = (_of_sentence(sentence, (*columns, *kept), further) for sentence in sentences)
@@ -214,7 +214,7 @@ def _csv(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> int:
 
 
 def harmless(value: object) -> object:
-    """Return a cell for a .csv, with a quote (') before text that a spreadsheet would compute.
+    """Return a cell for a .csv, with a quote (') before text that a spreadsheet would read as a formula.
 
     Text after a semicolon also gets a quote, because a German Excel separates cells by semicolons.
     """

@@ -145,7 +145,7 @@ def test_labels_survive_an_export_of_a_corpus(command: Command, home: Path, tmp_
     assert [(s.tokens, s.entities) for s in again] == [(s.tokens, s.entities) for s in once]
     code, _, err = command("corpus", "export", "labels", "--output", tmp_path / "out.csv")
     assert code == 2
-    assert "cannot hold labels; end it in .jsonl, .parquet or .conll" in err
+    assert "cannot hold labels; give it the extension .jsonl, .parquet or .conll" in err
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_results_names_the_missing_corpora_on_the_tabs_that_need_their_text(
     for tab in ("By type", "Sentences", "Curves", "Download"):
         app.session_state["results.tab"] = tab
         page_text = well(app.run())
-        assert ("is no longer here" in page_text or "no corpus of this name" in page_text) == (
+        assert ("the corpus was removed" in page_text or "no corpus of this name" in page_text) == (
             tab in ("By type", "Sentences")
         )
 
