@@ -193,7 +193,7 @@ def test_errors_that_quote_huge_names_stay_short(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="no column has text") as raised:
         load(tmp_path / "a.jsonl")
     assert len(str(raised.value)) < 1_000
-    assert str(raised.value).endswith("Choose the column with the text.")
+    assert str(raised.value).endswith("Choose the text column.")
     report = ReadReport()
     assert list(read(tmp_path / "a.conll", ReadOptions(scheme="iob2"), report=report))
     assert max(len(problem.reason) for problem in report.problems) < 1_000

@@ -172,7 +172,7 @@ def _text_table(
     if text_column is None or text_column not in columns:
         problem = "no column has text" if text_column is None else f"there is no column {text_column!r}"
         raise OptionsError(
-            path.name, 1, f"{problem} (columns: {', '.join(columns[:20]) or 'none'}). Choose the column with the text."
+            path.name, 1, f"{problem}; its columns are {', '.join(columns[:20]) or 'none'}. Choose the text column."
         )
     usual = next((name for name in _DOC_NAMES if name in columns and name != text_column), None)
     name = {"arrow": "parquet", "json": "jsonl"}.get(container, container)
