@@ -1,4 +1,4 @@
-"""Answers of a person about the sentences of a queue, in an append-only log in the folder of a run of `KINDS`.
+"""A person's answers about the sentences of a queue: an append-only log in the folder of the run that made the queue.
 
 answers.jsonl   one answer per line; the latest answer about a sentence counts
 """
@@ -29,11 +29,11 @@ MOST_SECONDS = 3600.0  # longest time of one answer
 class Answer:
     """One answer.
 
-    action: `label`: the entities are right, also if there are none; `skip`: the person skipped it; `flag`: the sentence
-    needs a second look; `reopen`: delete the earlier answer. place: number of the sentence in the queue, from 0.
-    seconds: time that the answer took. client, number: id of the browser tab, and number of the answer in that tab, so
-    that no answer is stored twice. annotator: name of the person, "" if no names are used; `SETTLED` for an answer that
-    settles a difference. time: seconds since 1970. by: account that stored the answer.
+    action: `label`: `entities` are right, even if there are none; `skip`: the person skipped the sentence; `flag`: the
+    sentence needs a second look; `reopen`: delete the earlier answer. place: number of the sentence in the queue, from
+    0. seconds: time that the answer took. client, number: id of the browser tab, and number of the answer in that tab.
+    They prevent an answer from being stored twice. annotator: name of the person, "" if no names are used; `SETTLED`
+    for an answer that settles a difference. time: seconds since 1970. by: account that stored the answer.
     """
 
     action: Action
@@ -55,7 +55,7 @@ class Answers:
 
     @cached_property
     def latest(self) -> Mapping[int, Answer]:
-        """{place: the answer that counts}, in the order of the queue; reopened sentences have none."""
+        """{place: latest answer}, in the order of the queue, without reopened sentences."""
         last: dict[int, Answer] = {}
         for answer in self.history:
             if answer.action == "reopen":
@@ -123,10 +123,10 @@ def _labels(answers: Answers) -> dict[int, tuple[Entity, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Agreement of two annotators on one type, over the sentences that both labelled; type "": on all types.
+    """Agreement of two annotators on the sentences that both labelled. type: entity type; "" for all types together.
 
-    a, b: number of entities of each. f1: F1 of their entities, percent; None if neither has one. kappa: Cohen's kappa
-    (Cohen 1960) over tokens, inside or outside of an entity of the type; None if all tokens are alike.
+    a, b: number of entities that each annotator labelled. f1: F1 between these entities, percent; None if there are
+    none. kappa: Cohen's kappa (Cohen 1960) of the tokens' types; None if all tokens have the same type or none has one.
     """
 
     type: str
@@ -139,7 +139,7 @@ class Agreement:
 def agreement(
     a: Mapping[int, Sequence[Entity]], b: Mapping[int, Sequence[Entity]], lengths: Sequence[int]
 ) -> list[Agreement]:
-    """Return the agreement on all types, then on each; [] if no sentence has labels of both.
+    """Return the agreement on all types together, then on each type; [] if no sentence was labelled by both annotators.
 
     lengths: tokens of each sentence of the queue.
     """
@@ -173,10 +173,10 @@ def _agreement(name: str, pairs: Sequence[tuple[Sequence[Entity], Sequence[Entit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Numbers of sentences of a queue, by answer. of: all sentences of the queue.
+    """Number of sentences of a queue by action of the answer. of: number of all sentences of the queue.
 
-    seconds: time of all answers and corrections. types: {type: number of entities}. unread: sentences whose suggestion
-    was accepted in less than `READ_IN` seconds.
+    seconds: time that all answers took, including answers that were replaced later. types: {type: number of entities}.
+    unread: number of sentences whose suggestions were accepted in less than `READ_IN` seconds.
     """
 
     of: int
@@ -194,7 +194,7 @@ class Progress:
 
 
 def progress(answers: Answers, suggested: Sequence[tuple[Entity, ...]]) -> Progress:
-    """Count the answers. suggested: what the tagger found in each sentence of the queue."""
+    """Count the answers. suggested: the entities suggested for each sentence of the queue."""
     counts = Counter(answer.action for answer in answers.latest.values())
     types = Counter(entity.type for entities in answers.labelled.values() for entity in entities)
     unread = sum(
@@ -256,13 +256,13 @@ def checked(given: Mapping[str, object], lengths: Sequence[int], types: Collecti
             f"The queue has no sentence {answer.place + 1}, so the answer was not stored; reload the page."
         )
     if not 0 <= answer.seconds <= MOST_SECONDS or not 0 <= answer.number < 2**53:
-        raise ConfigError("This answer has an impossible time or number, so it was not stored; reload the page.")
+        raise ConfigError("The time or the number of this answer is not valid, so it was not stored; reload the page.")
     check_annotator(answer.annotator)
     end = 0
     for entity in answer.entities:
         if not end <= entity.start < entity.end <= lengths[answer.place]:
             raise ConfigError(
-                f"Sentence {answer.place + 1}: two entities overlap, or one lies outside of it, so the answer was not "
+                f"Sentence {answer.place + 1}: entities overlap or lie outside of the sentence, so the answer was not "
                 "stored; reload the page."
             )
         if entity.type not in types:

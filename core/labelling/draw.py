@@ -1,7 +1,8 @@
 """`draw`: random sentences of T_C to label for a dev and a test set.
 
-Sentences of the queue suit training only: they were chosen, and their suggestions bias what people accept. Scores hold
-for the task corpus if dev and test sentences are drawn at random and labelled without suggestions.
+The sentences of a `queue` run suit training only, because they are not a random sample and their suggestions bias the
+labels. Scores hold for the task corpus only if dev and test sentences are drawn at random and labelled without
+suggestions.
 """
 
 from collections.abc import Mapping
@@ -24,7 +25,7 @@ DEV_EACH = 4  # every fourth drawn sentence goes into the dev set, the others in
 
 
 class DrawConfig(Config):
-    """Options: the corpora, and how many sentences."""
+    """Options: the corpora, and the number of sentences to draw."""
 
     task: str = option(..., "Task corpus (T_C): unlabelled sentences like those to tag.", corpus=True)
     known: tuple[str, ...] = option((), "Labelled corpora, whose sentences are left out.", corpus=True)
@@ -43,7 +44,7 @@ class DrawConfig(Config):
 
 
 def run(config: DrawConfig, job: Job) -> QueueResult:
-    """Draw sentences that are no duplicates and not labelled yet. Errors: CorpusError if there are too few."""
+    """Draw sentences that are neither duplicates nor labelled yet. Errors: CorpusError if there are too few."""
     corpus = job.corpus(config.task)
     found = read_audit(job.child("audit", corpus=config.task, held_out=config.known, **Flagging().model_dump()))
     held_back = np.zeros(len(corpus), dtype=np.bool_)
@@ -68,7 +69,7 @@ def run(config: DrawConfig, job: Job) -> QueueResult:
 
 
 def is_dev(place: int) -> bool:
-    """Return True if the drawn sentence at this place goes into the dev set; it stays there if more are labelled."""
+    """Return True if the drawn sentence at this place goes into the dev set. The answer never changes for a place."""
     return place % DEV_EACH == 0
 
 

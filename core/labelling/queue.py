@@ -3,8 +3,8 @@
 With a tagger, sentences are ordered by similarity to T_C plus the tagger's uncertainty, both standardised. A sentence
 that is similar to earlier ones moves down (maximal marginal relevance). It is left out if an earlier one has the same
 main entity. Without a tagger, the sentences most similar to T_C are clustered, and the queue has the sentence nearest
-to the centre of each cluster. Suggestions are what the tagger finds, or what lists of names or a reference variant find
-in the queued sentences (`suggest.py`); these do not change the order.
+to the centre of each cluster. Suggestions are the entities that the tagger finds, or that lists of names or a reference
+variant (`suggest.py`) find. Suggestions from lists and reference variants do not change the order.
 
 artifacts/queue.jsonl   one sentence per line: row of D_C, id, similarity, uncertainty, [[start, end, type], ...]
 """
@@ -49,14 +49,16 @@ from core.training.on_device import on_device
 # Number of most similar sentences that are considered: POOL times the length of the queue, but at least LEAST.
 POOL, LEAST = 40, 1000
 CLUSTERED = 10  # without a tagger: sentences that are clustered, as a multiple of the length of the queue
-TRADE = 0.7  # weight of the score in the order; 0.3 is the weight of being unlike earlier sentences
+TRADE = 0.7  # weight of the score; the dissimilarity to earlier sentences has the weight 0.3
 FILE = "queue.jsonl"
 
 
 class QueueConfig(ScoreConfig):
-    """Options: corpora and strategy as for scores, the tagger, and how many sentences."""
+    """Options: corpora and strategy as in a `score` run, the tagger, and the number of sentences."""
 
-    model: str = option("", "Tagger whose uncertainty counts: a fine-tuning run, or the folder of its model.")
+    model: str = option(
+        "", "Tagger that makes suggestions and measures uncertainty: a fine-tuning run, or a model folder."
+    )
     names: tuple[str, ...] = option(
         (),
         "Labelled corpora whose names are suggested instead of the tagger's entities, such as lists of names or the "
@@ -65,18 +67,18 @@ class QueueConfig(ScoreConfig):
     )
     suggest: str = option(
         "",
-        "Finished run of dictionary, zero-shot or llm. What it finds in the queued sentences is suggested instead of "
+        "Finished dictionary, zero-shot or llm run. The entities that it finds are suggested instead of "
         "the tagger's entities.",
     )
     allow_host: str = option(
         "",
-        "Host of the language model of `suggest`, if it is another computer. The queued sentences are then sent to it.",
+        "Host of the language model of `suggest`, if it is another computer. Queued sentences are sent to this host.",
     )
     n: int = option(25, "Sentences to label.", unit="sentences", ge=1, le=1000)
     answered: tuple[int, ...] = option((), "Rows of D_C that were answered in earlier queues.", hidden=True)
 
     def settled(self) -> Self:
-        """Return the options with the rows of D_C that were answered in an earlier queue; they are not queued again.
+        """Return the options with the rows of D_C that were answered in earlier queues, so that no row is queued again.
 
         Errors: those of `suggest.source`.
         """
@@ -102,7 +104,7 @@ class Queued:
     """A sentence of the queue. row: row of D_C. similarity: score of the strategy, in its unit.
 
     uncertainty: 1 minus the probability of the tagger's best tags, per token; 0 without a tagger. entities: the
-    suggestions, none in a `draw`. why: reasons that the labels may be wrong, only in a `review`.
+    suggestions; () in a `draw` run. why: reasons why the labels may be wrong; () except in a `review` run.
     """
 
     row: int
@@ -115,9 +117,9 @@ class Queued:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueResult:
-    """Result of a `queue` run. of: sentences considered. unit: unit of the similarity.
+    """Result of a `queue` run. of: number of sentences that were considered. unit: unit of the similarity.
 
-    types: entity types that suggestions can have: those of the tagger, the lists of names or the reference variant.
+    types: entity types that suggestions can have: the types of the tagger, the lists of names or the reference variant.
     """
 
     sentences: int
@@ -196,7 +198,7 @@ def run(config: QueueConfig, job: Job) -> QueueResult:
 
 
 def unlabelled(rows: IntArray, n: int, domain: Corpus, train: Sequence[Corpus]) -> IntArray:
-    """Return the first `n` rows of D_C that do not repeat a training sentence, by the rules for test leaks.
+    """Return the first `n` of `rows` whose sentence does not repeat a training sentence, by the rules for test leaks.
 
     Only as many rows as needed are compared. An audit of all of D_C would take a minute per million rows after each
     change of the training set.
@@ -212,7 +214,7 @@ def unlabelled(rows: IntArray, n: int, domain: Corpus, train: Sequence[Corpus]) 
 def _ask(
     config: QueueConfig, job: Job, raw: bool, sentences: Sequence[Sentence]
 ) -> tuple[list[Prediction], FloatArray, tuple[str, ...]]:
-    """Return the tagger's entities and its uncertainty for each sentence, and its types.
+    """Return the tagger's entities and uncertainty for each sentence, and the tagger's types.
 
     raw: True if Winnow's own rule cut D_C into tokens.
     """
@@ -255,7 +257,8 @@ def _main_entity(sentence: Sentence, entities: Sequence[Entity]) -> str | None:
 def centres(rows: FloatArray, n: int, *, seed: int) -> list[int]:
     """Cut the rows into `n` clusters, and return the index of the row nearest to each centre, best score first.
 
-    rows: `(m, d)` unit vectors, best score first. If fewer than `n` rows are distinct, the best of the others follow.
+    rows: `(m, d)` unit vectors, best score first. If fewer than `n` rows are distinct, the result also has repeated
+    rows.
     """
     from sklearn.cluster import KMeans
 
@@ -286,7 +289,7 @@ def read(run: Run) -> Iterator[Queued]:
             entities = tuple(Entity(start=start, end=end, type=type) for start, end, type in row["entities"])
             yield Queued(**{**row, "entities": entities, "why": tuple(map(str, row.get("why", ())))})
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise CorpusError(f"run {run.id}: its queue cannot be read; make it again.") from error
+        raise CorpusError(f"run {run.id}: its queue cannot be read; start a new run.") from error
 
 
 def _title(run: About) -> str:

@@ -33,21 +33,25 @@ from core.text.words import token_places
 from core.training.on_device import on_device
 
 LEAST = 0.5  # least probability at which a tagger reports a finding
-OFTEN = 3  # least occurrences of a name in the second corpus; the types of rarer names may be chance
+OFTEN = 3  # least occurrences of a name in the second corpus; the types of rarer names may be due to chance
 
 
 class ReviewConfig(Config):
-    """Options: the corpus, the taggers that check it, and what else its labels are compared with."""
+    """Options: the corpus, the taggers that check it, and a second corpus whose labels are compared."""
 
     corpus: str = option(..., "Labelled corpus to review.", corpus=True)
     dev: str = option(
         "", "Dev set of the taggers that check the labels; without one, no tagger checks them.", corpus=True
     )
-    init: str = option("minilm", "Encoder of these taggers: a Hugging Face name, a folder, or a finished pretrain run.")
-    folds: int = option(5, "Number of taggers; each is trained on all folds but one and checks that one.", ge=2, le=10)
+    init: str = option("minilm", "Encoder of the taggers: a Hugging Face name, a folder, or a finished pretrain run.")
+    folds: int = option(
+        5, "Number of folds. One tagger per fold is trained on the other folds and checks this fold.", ge=2, le=10
+    )
     seed: int = option(1, "Seed of the taggers.", ge=0)
-    difficulty: str = option("", "A finished difficulty run on the corpus, to list labels without a PVI above 0.")
-    against: str = option("", "Another labelled corpus, to list names that have other types there.", corpus=True)
+    difficulty: str = option("", "A finished difficulty run on the corpus, to list labels whose PVI is not above 0.")
+    against: str = option(
+        "", "Another labelled corpus, to list names whose type differs between the two corpora.", corpus=True
+    )
     type_map: tuple[str, ...] = option(
         (), "OLD=NEW renames a type of `against` (PER=person); OLD= leaves the type out."
     )
@@ -64,8 +68,9 @@ class ReviewConfig(Config):
 class ReviewResult:
     """Result of a `review` run.
 
-    sentences: number of listed sentences. of: different sentences of the corpus. suspicious: sentences with a reason,
-    listed or not. reasons: {check: its findings in the whole corpus}; a check that did not run is missing.
+    sentences: number of listed sentences. of: number of different sentences in the corpus. suspicious: number of
+    sentences with a finding, listed or not. reasons: {check: number of findings in the whole corpus}; a check that did
+    not run is missing.
     """
 
     sentences: int
@@ -98,11 +103,13 @@ def run(config: ReviewConfig, job: Job) -> ReviewResult:
     if config.against:
         found["other corpus"] = drifting(sentences, job.corpus(config.against), parse_map(config.type_map))
     if config.dev == config.corpus:
-        raise ConfigError("dev: is the corpus to review; give another labelled corpus, or leave it out.")
+        raise ConfigError("dev: is the corpus to review; give another labelled corpus, or leave the option out.")
     if config.dev and (folds := _folds(config.folds, corpus, sentences)):
         found["taggers"] = _by_taggers(config, job, corpus, sentences, folds)
     elif config.dev:
-        job.context.note(f"{corpus.name}: has too few labelled sentences to train taggers that check the labels.")
+        job.context.note(
+            f"{corpus.name}: too few labelled sentences to train taggers on, so no tagger checked the labels."
+        )
     ranked = ordered(found.values())
     queued = [
         Queued(
@@ -127,8 +134,8 @@ def run(config: ReviewConfig, job: Job) -> ReviewResult:
 def ordered(checks: Iterable[Sequence[Finding]]) -> list[tuple[int, float, tuple[str, ...]]]:
     """Return (row, strength, reasons) of each row with a finding, strongest first. checks: findings of each check.
 
-    The strength of a mention is the sum over the checks, and that of a sentence is that of its strongest mention.
-    Mentions that overlap count as one, because checks may differ in its start and end.
+    A mention's strength is the sum of its strengths in all checks. A sentence is as strong as its strongest mention.
+    Mentions that overlap count as one, because checks may differ in start and end.
     """
     by_row = defaultdict[int, list[tuple[int, Finding]]](list)
     for check, findings in enumerate(checks):
@@ -155,7 +162,7 @@ def _overlap(one: Finding, other: Finding) -> bool:
 def _once(
     ranked: Iterable[tuple[int, float, tuple[str, ...]]], sentences: Sequence[Sentence]
 ) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield one row per text, with its reasons, because an answer about a sentence counts for all its copies."""
+    """Yield the strongest row of each text with its reasons, because an answer counts for all copies of a sentence."""
     seen = set[str]()
     for row, _, why in ranked:
         if sentences[row].id not in seen:
@@ -186,10 +193,10 @@ def copies(sentences: Sequence[Sentence]) -> list[Finding]:
 
 
 def unlearnable(sentences: Sequence[Sentence], mentions: Sequence[Mention]) -> list[Finding]:
-    """Find mentions whose type neither the name nor the context makes more likely (PVI of both at most 0).
+    """Find mentions whose type is made more likely neither by the name nor by the context (both PVI at most 0).
 
-    The strength is 1 minus the factor by which the better of the two changes the probability of the type. It is 0 for
-    types with fewer than `FEW` mentions, whose PVI is too uncertain.
+    The name and the context each change the probability of the type by a factor. The strength is 1 minus the larger
+    factor. It is 0 for types with fewer than `FEW` mentions, because their PVI is too uncertain.
     """
     times = Counter(mention.type for mention in mentions)
     return [
@@ -220,11 +227,11 @@ def _mentions(config: ReviewConfig, job: Job) -> list[Mention]:
 
 
 def drifting(sentences: Sequence[Sentence], against: Corpus, types: Mapping[str, str]) -> list[Finding]:
-    """Find mentions whose type is not the usual one of their name in another corpus (SKL above `DRIFTS`).
+    """Find mentions whose name usually has another type in a second corpus (SKL above `DRIFTS`).
 
-    types: new names of the other corpus's types. The strength is the share of the usual type in the other corpus. Types
-    that only one of the corpora has are not compared. Names that occur fewer than `OFTEN` times in the other corpus are
-    not compared either. Errors: CorpusError if the other corpus has no entity or no type of this corpus.
+    types: {type of the second corpus: new name}. The strength is the share of the usual type in the second corpus. Only
+    types of both corpora and names that occur at least `OFTEN` times in the second corpus are compared. Errors:
+    CorpusError if the second corpus has no entity or no type of the reviewed corpus.
     """
     if not against.types:
         raise CorpusError(
@@ -269,7 +276,7 @@ def _only(counts: Mapping[str, Counter[str]], types: set[str]) -> dict[str, Coun
 
 
 def _folds(most: int, corpus: Corpus, sentences: Sequence[Sentence]) -> int:
-    """Return the largest number of folds, up to `most`, under which every fold can be checked; 0 if there is none.
+    """Return the largest number of folds, up to `most`, for which every fold can be checked; 0 if there is none.
 
     Each fold must have a sentence to check, and the other folds must have an entity to learn from.
     """
@@ -310,15 +317,15 @@ def _by_taggers(
 def disagreements(row: int, sentence: Sentence, found: Prediction, beliefs: Sequence[float]) -> list[Finding]:
     """Compare the labels of a sentence with the entities of a tagger that did not train on this sentence.
 
-    found: the tagger's entities with their probabilities. beliefs: the tagger's probability of each label, in order.
-    A label is suspicious if its probability is at most 1 - `LEAST`; its reason names the entities that overlap it. An
-    entity that overlaps no label is suspicious if its probability is at least `LEAST`.
+    found: the tagger's entities with their probabilities. beliefs: the tagger's probability of each label, in order. A
+    label is suspicious if its probability is at most 1 - `LEAST`; the reason names the entities that overlap the label.
+    An entity that overlaps no label is suspicious if its probability is at least `LEAST`.
     """
     labels = sorted(sentence.entities or ())
     pairs = list(zip(found.entities, found.confidence, strict=True))
     findings = []
     for label, belief in zip(labels, beliefs, strict=True):
-        if not belief <= 1 - LEAST:  # also if it is NaN, because the tagger does not know the type
+        if not belief <= 1 - LEAST:  # also true for NaN, which means that the tagger does not know the type
             continue
         name = _name(sentence, label)
         others = [e for e in found.entities if e.start < label.end and label.start < e.end]
@@ -337,7 +344,7 @@ def disagreements(row: int, sentence: Sentence, found: Prediction, beliefs: Sequ
 
 
 def _name(sentence: Sentence, entity: Entity) -> str:
-    """Return the text of an entity; its tokens joined by blanks if the sentence's text does not contain them."""
+    """Return the text of an entity; its tokens joined by blanks if they are not in the sentence's text."""
     try:
         places = token_places(sentence.text, sentence.tokens)
     except CorpusError:

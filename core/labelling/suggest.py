@@ -1,4 +1,4 @@
-"""Suggestions of a reference variant: what a finished run of `dictionary`, `zero-shot` or `llm` would find in a queue.
+"""Suggestions of a reference variant: entities that a finished `dictionary`, `zero-shot` or `llm` run finds in a queue.
 
 The options of that run are used: its lists, types and thresholds, its examples and guidelines. The text is protected as
 in that run: a ready model is loaded without a connection, and a language model on another computer is asked only if the
@@ -44,8 +44,8 @@ SOURCES: Mapping[str, Callable[[Run, Sequence[Sentence], Job], list[Prediction]]
 def source(run_id: str, allow_host: str, home: Path) -> tuple[Run, str]:
     """Return the run whose predictions are suggested, and the host of its model if that is another computer, else "".
 
-    allow_host: the host that the user allows for these sentences. Errors: RunError; ConfigError for a run that cannot
-    suggest, and for a model on a host that is not allowed.
+    allow_host: the host to which the user allows sentences to be sent. Errors: RunError; ConfigError for a run that
+    cannot make suggestions, and for a model on a host that is not allowed.
     """
     run = RunStore(home).get(run_id)
     if run.manifest.kind not in SOURCES or run.state().state != "succeeded":
@@ -53,7 +53,7 @@ def source(run_id: str, allow_host: str, home: Path) -> tuple[Run, str]:
         raise ConfigError(f"suggest: {run.id} is not a finished run of {kinds}; run one on your test set first.")
     if run.brought_file.exists():
         raise ConfigError(
-            f"suggest: {run.id} came with an imported project, so its options were set elsewhere; check them, and run "
+            f"suggest: {run.id} came with an imported project, so somebody else set its options; check them, and run "
             f"{run.manifest.kind} here."
         )
     server = server_of(run, allow_host)
@@ -68,7 +68,7 @@ def server_of(run: Run, allow_host: str) -> Server | None:
 
 
 def predictions(run_id: str, allow_host: str, sentences: Sequence[Sentence], job: Job) -> list[Prediction]:
-    """Return what the source of suggestions `run_id` finds in sentences, over their tokens.
+    """Return the entities that the run `run_id` suggests for sentences, as ranges of their tokens.
 
     Errors: those of `source`, and those of a run of this kind.
     """

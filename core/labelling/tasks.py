@@ -1,4 +1,4 @@
-"""Sentences as files of labelling tools: to label, with suggestions, or labelled."""
+"""Write sentences to files for labelling tools: without labels, with suggestions, or with labels."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ ENDINGS = {"doccano": ".jsonl", "label-studio": ".json", "prodigy": ".jsonl", "b
 
 
 def write(sentences: Iterable[Sentence], path: Path, tool: str, *, labelled: bool = False) -> int:
-    """Write sentences for a tool of `ENDINGS`, and return their number.
+    """Write sentences for the labelling tool `tool`, a key of `ENDINGS`, and return the number of sentences.
 
     labelled: True if the entities are labels, False if they are suggestions. `view.import_labels` later finds the
     sentence of an answer by its id, the hash of its text. Errors: CorpusError if tokens are not in the text.

@@ -46,7 +46,7 @@ NEXT = (25, 100)  # further labelled sentences whose gain is estimated
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A sentence to label. sentence: its `entities` are suggestions, in a review the current labels."""
+    """A sentence to label. sentence: its `entities` are suggestions, or the current labels in a review."""
 
     queued: Queued
     sentence: Sentence
@@ -63,7 +63,7 @@ def corpus_of_run(run_id: str) -> str:
 
 
 def to_label(run_id: str) -> list[Task]:
-    """Return the sentences of a finished run, in order. Errors: RunError, CorpusError if text is gone."""
+    """Return the sentences of a finished run, in order. Errors: RunError; CorpusError if the corpus was removed."""
     run = store().get(run_id)
     queued = list(queue.read(run))
     corpus = library().find(corpus_of(run))
@@ -116,10 +116,10 @@ def purpose(run_id: str) -> str:
 
 
 def answer(run_id: str, given: Sequence[Mapping[str, object]]) -> None:
-    """Store answers as a browser sends them; answers that are stored already are ignored.
+    """Store answers that a browser sent. Answers that are stored already are ignored.
 
-    Each has action, place, entities, seconds, client and number (`answers.Answer`). Errors: ConfigError if one cannot
-    be stored; then none is.
+    Each answer has action, place, entities, seconds, client and number (`answers.Answer`). Errors: ConfigError if an
+    answer is not valid; then no answer is stored.
     """
     run = store().get(run_id)
     lengths = [len(task.sentence.tokens) for task in to_label(run_id)]
@@ -131,13 +131,13 @@ def answer(run_id: str, given: Sequence[Mapping[str, object]]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedLabels:
-    """Numbers of sentences in a file of a labelling tool; a sentence of several annotators counts once.
+    """Counts of sentences in a labelling tool's file; a sentence that several annotators labelled counts once.
 
-    labelled: sentences of the queue that have labels in the file. changed: labelled sentences that had another answer
-    of the same annotator before. suggested: labelled sentences with exactly the suggestions as labels. unknown:
-    sentences whose text is not in the queue. unread: rows and annotations of the file that could not be read, each as
-    "line 3: ..."; a sentence with such an annotation keeps its answer. annotators: their names, if the file names
-    several.
+    labelled: sentences of the queue that have labels in the file. changed: labelled sentences to which the same
+    annotator had given another answer before. suggested: labelled sentences whose labels equal the suggestions.
+    unknown: sentences whose text is not in the queue. unread: rows and annotations of the file that could not be read,
+    each as "line 3: ..."; a sentence with such an annotation keeps its answer. annotators: their names, if the file
+    names several.
     """
 
     labelled: int
@@ -164,12 +164,12 @@ class _Imported:
 
 
 def import_labels(run_id: str, path: Path, annotator: str = "") -> ImportedLabels:
-    """Store the labels of a file as answers about a queue, joined by the id of the text.
+    """Store the labels of a file as answers about a queue. The id of the text finds the sentence in the queue.
 
-    annotator: name of the person whose labels have no name in the file. If the file names several annotators, the
+    annotator: name to store with labels that have no annotator in the file. If the file names several annotators, the
     answers of each are stored under their name. If the file has other tokens for a text, its labels are mapped to the
     tokens of the queue. A second import of the same file changes nothing. Errors: ReadError, PathError; OptionsError if
-    the user must first choose how to read the file; ConfigError if a name cannot be an annotator's.
+    the user must first choose how to read the file; ConfigError for an annotator's name that is not allowed.
     """
     names = readers.annotators(path)
     several, found = len(names) > 1, _Imported()
@@ -241,14 +241,14 @@ def progress(run_id: str, annotator: str = "") -> Progress:
 
 
 def agreement(run_id: str, a: str, b: str) -> list[Agreement]:
-    """Return the agreement of two annotators of a run, on all types and on each."""
+    """Return the agreement of two annotators of a run on all types together, then on each type."""
     labels = answered(run_id).by_annotator
     lengths = [len(task.sentence.tokens) for task in to_label(run_id)]
     return answers.agreement(labels.get(a, {}), labels.get(b, {}), lengths)
 
 
 def settle(run_id: str, place: int, annotator: str) -> None:
-    """Settle a difference: the labels of this annotator count. Errors: ConfigError if the annotator has none there."""
+    """Settle a difference by the labels of `annotator`. Errors: ConfigError if this annotator has no labels there."""
     labels = answered(run_id).by_annotator.get(annotator, {})
     if place not in labels:
         raise ConfigError(f"{annotator or 'This annotator'} has not labelled sentence {place + 1}; reload the page.")
@@ -263,10 +263,9 @@ def settle(run_id: str, place: int, annotator: str) -> None:
 
 
 def types(run_id: str) -> list[str]:
-    """Return the types to label with.
+    """Return the types from which a user chooses labels.
 
-    These are the types of the labelled corpora in use, of the suggestions and of the answers, and those that the user
-    added (`add_type`).
+    They come from the labelled corpora in use, the suggestions, the answers, and the user (`add_type`).
     """
     run, held = store().get(run_id), roles()
     here = {entity.type for each in queue.read(run) for entity in each.entities}
@@ -275,7 +274,8 @@ def types(run_id: str) -> list[str]:
     for mark in marks:
         here |= set(library().recall(mark).types)
     given = [entity.type for answer in answered(run_id).history for entity in answer.entities]
-    return list(dict.fromkeys([*sorted(here), *_stored()["types"], *given]))  # new types come last and keep their keys
+    # New types come last, so that the keyboard shortcuts of earlier types do not change.
+    return list(dict.fromkeys([*sorted(here), *_stored()["types"], *given]))
 
 
 def add_type(name: str) -> None:
@@ -305,7 +305,7 @@ def _stored() -> dict[str, Any]:
 
 
 def _store(values: Mapping[str, object]) -> None:
-    """Write `labelling.json`. Errors: ConfigError if the present one is damaged, so that no notes are lost."""
+    """Write `labelling.json`. Errors: ConfigError if the existing file is damaged, because its notes would be lost."""
     if (file := home() / LABELLING_FILE).exists() and read_object(file) is None:
         raise ConfigError(f"{file}: cannot be read, so nothing was changed; restore it from a copy, or delete it.")
     home().mkdir(parents=True, exist_ok=True)
@@ -326,13 +326,15 @@ def labelled(run_id: str) -> list[Sentence]:
 def training_set(run_id: str) -> Corpus:
     """Store a new corpus that consists of the training set in use and the labelled sentences of a queue.
 
-    Sentences of this queue that are in the training set already are replaced, so that a second call adds none twice.
-    New sentences get tokens as in the training set. Errors: ConfigError if nothing was labelled, or if the run is no
-    queue: sentences of other runs were not chosen for training.
+    If the training set already contains a sentence of the queue, the new labels replace the old ones. New sentences get
+    tokens as in the training set. Errors: ConfigError if nothing was labelled, or if the run is no queue, because
+    sentences of other runs were not selected for training.
     """
     new = labelled(run_id)
     if purpose(run_id) != "queue":
-        raise ConfigError(f"{run_id}: its sentences were not chosen for training; queue other ones with `label next`.")
+        raise ConfigError(
+            f"{run_id}: its sentences were not selected for training; queue other sentences with `label next`."
+        )
     if not new:
         raise ConfigError("No sentence is labelled yet; label some first.")
     base = roles().get("train")
@@ -359,7 +361,7 @@ def _labelled_name(name: str) -> tuple[str, int]:
 
 
 def _recut(old: Sentence, new: Sentence) -> Sentence:
-    """Return `new` with the entities of `old`, the same text in other tokens."""
+    """Return `new` with the entities of `old`. Both have the same text, but different tokens."""
     entities: tuple[Entity, ...] = tuple(sorted(old.entities or ()))
     moved = over_tokens(Prediction(entities=entities, confidence=(1.0,) * len(entities)), old.tokens, new.tokens)
     return replace(new, entities=moved.entities)
@@ -370,13 +372,13 @@ def measuring_sets(run_id: str) -> tuple[Corpus, Corpus]:
 
     Sentences that were skipped or flagged, or on which annotators differ, are in neither. If more are labelled later, a
     sentence stays in its set. Errors: ConfigError if fewer than four are labelled or one set is empty, or if the run is
-    no draw: only sentences that were drawn at random give unbiased scores.
+    no draw, because only random sentences give unbiased scores.
     """
     rows = list(zip(answered(run_id).labelled, labelled(run_id), strict=True))
     if purpose(run_id) != "draw":
-        raise ConfigError(f"{run_id}: its sentences were chosen, not drawn; draw random ones for dev and test.")
+        raise ConfigError(f"{run_id}: its sentences are not a random sample; draw random sentences with `label draw`.")
     if len(rows) < 4:
-        raise ConfigError(f"{count(len(rows), 'sentence')} labelled; a dev and a test set need four or more.")
+        raise ConfigError(f"{count(len(rows), 'sentence')} labelled; label at least four for a dev and a test set.")
     name, origin = library().find(corpus_of(store().get(run_id))).name, {"run": run_id}
     parts = {
         "dev": [row for place, row in rows if is_dev(place)],
@@ -421,7 +423,7 @@ def _corrections(run_id: str) -> list[Corpus]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """Test F1 of taggers before and after corrections, percent, and the difference with its 95% interval."""
+    """Mean test F1, percent, of taggers before and after the corrections, and the difference with its 95% interval."""
 
     before: float
     after: float
@@ -429,9 +431,9 @@ class Effect:
 
 
 def effect_of_corrections(run_id: str) -> Effect | None:
-    """Compare the taggers on the corrected and on the reviewed training set; None if one of them was not trained.
+    """Compare the taggers trained on the corrected and on the reviewed corpus; None if either has no tagger.
 
-    Both have the settings of the latest tagger and were tested on the test set in use.
+    All compared taggers have the settings of the latest tagger and were tested on the test set in use.
     """
     points = {point.corpus: point for point in curve()}
     before = points.get(corpus_of_run(run_id))
@@ -447,10 +449,10 @@ def effect_of_corrections(run_id: str) -> Effect | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggester:
-    """A source of suggestions besides the tagger. name, about: its name and its result, in words.
+    """A source of suggestions besides the tagger. about: its result, in words.
 
-    options: options of a queue that uses it. host: other computer to which it would send the queued sentences, "" if
-    there is none. warning: sentence about this host.
+    options: options of a queue that uses the source. host: computer to which the source would send the queued
+    sentences, "" for this computer. warning: sentence about this host.
     """
 
     name: str
@@ -522,7 +524,7 @@ def review_options(corpus: str, against: str = "") -> dict[str, object]:
 
 
 def review_seconds(options: Mapping[str, object]) -> float | None:
-    """Estimate the seconds of a review's taggers; None if there are none, or if this machine was not timed.
+    """Estimate the seconds that a review's taggers take; None without such taggers or without a measured speed.
 
     options: those of `review_options`.
     """
@@ -594,14 +596,14 @@ def next_labels(points: Sequence[Point]) -> dict[int, Step]:
 
     The gain is extrapolated by a power law (SOURCES.md, Power laws); it is not evidence.
     """
-    sizes = {point.sentences: point.f1 for point in reversed(points)}  # of several points with one size, the newest
+    sizes = {point.sentences: point.f1 for point in reversed(points)}  # the newest point of each size
     if len(sizes) < 3:
         return {}
     return {n: next_step(sizes, max(sizes) + n) for n in NEXT}
 
 
 def _settings(run: Run) -> dict[str, object]:
-    """Return the options of a tagger without its training set."""
+    """Return the options of a tagger's run, except its training set."""
     return {name: value for name, value in run.manifest.config.items() if name != "train"}
 
 

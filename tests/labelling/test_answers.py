@@ -76,8 +76,8 @@ def test_an_answer_that_is_sent_twice_is_stored_once_and_the_latest_counts(queue
         ({"entities": [[0, 1, ""]]}, "without blanks"),
         ({"entities": [[0, True, "A"]]}, "cannot be read"),
         ({"action": "undo"}, "cannot be read"),
-        ({"seconds": -1.0}, "impossible time"),
-        ({"seconds": float("nan")}, "impossible time"),
+        ({"seconds": -1.0}, "not valid, so it was not stored"),
+        ({"seconds": float("nan")}, "not valid, so it was not stored"),
         ({"number": "0"}, "cannot be read"),
     ],
 )
@@ -145,7 +145,7 @@ def test_labelled_sentences_join_the_training_set_and_leave_the_queue(queued: st
     assert again != queued
     assert not {task.queued.row for task in view.to_label(again)} & {rows[place].queued.row for place in range(3)}
     assert view.types(again) == ["ORG", "PARTY"]
-    with pytest.raises(ConfigError, match="chosen, not drawn"):
+    with pytest.raises(ConfigError, match="not a random sample"):
         view.measuring_sets(queued)
 
 
@@ -202,14 +202,14 @@ def test_random_sentences_become_a_dev_and_a_test_set(seal: Seal) -> None:
     assert sorted(task.sentence.text for task in rows) == sorted(CLAUSES[1:])
     assert not any(task.sentence.entities for task in rows)
     view.answer(run, [sent(n, n, (2, 3, "PARTY")) for n in range(3)])
-    with pytest.raises(ConfigError, match="four or more"):
+    with pytest.raises(ConfigError, match="label at least four"):
         view.measuring_sets(run)
     view.answer(run, [sent(n, n, (2, 3, "PARTY")) for n in range(3, 7)])
     dev, test = view.measuring_sets(run)
     assert (len(dev), len(test)) == (2, 5)
     assert [each.text for each in next(dev.batches())] == [rows[place].sentence.text for place in (0, 4)]
     assert len({each.text for each in next(test.batches())}) == 5
-    with pytest.raises(ConfigError, match="were not chosen for training"):
+    with pytest.raises(ConfigError, match="were not selected for training"):
         view.training_set(run)
 
 

@@ -207,7 +207,7 @@ def test_a_review_lists_sentences_with_their_labels_and_corrects_all_copies(revi
     assert view.roles_of_reviewed(reviewed) == ["train"]
     assert view.is_labelled_here(made.fingerprint)
     for make in (view.training_set, view.measuring_sets):
-        with pytest.raises(ConfigError, match="its sentences were"):
+        with pytest.raises(ConfigError, match="its sentences"):
             make(reviewed)
 
 

@@ -204,7 +204,7 @@ def test_dev_and_test_sentences_never_get_suggestions(marks: dict[str, str], com
     assert runs.listed("draw") == []
     queue_id = queued(marks, suggest=reference).id
     labelling.answer(queue_id, [sent(number, number, (0, 1, "person")) for number in range(4)])
-    with pytest.raises(ConfigError, match="chosen, not drawn"):
+    with pytest.raises(ConfigError, match="not a random sample"):
         labelling.measuring_sets(queue_id)
     run_id = runs.execute("draw", {"task": marks["domain"], "n": 8}).id
     path = tmp_path / "drawn.jsonl"
