@@ -17,7 +17,7 @@ from core.runs.chunks import About, Opened
 from core.runs.spread import spread
 from core.training.on_device import on_device, worker_device
 
-LARGE = 20_000  # sentences; from this many, embedding takes longer than compiling the map's code, so both run at once
+LARGE = 20_000  # sentences; with as many or more, embedding takes longer than compiling the map's code
 CHUNK = 8192  # rows that the encoder sorts by length together; fixed, so that a resumed run makes the same batches
 
 

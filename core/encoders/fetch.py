@@ -17,7 +17,7 @@ class FetchConfig(Config):
     allow_download: bool = option(False, "Consent of a user who saw what is fetched, and from where.", hidden=True)
 
     def settled(self) -> Self:
-        """Return the options. Errors: ConfigError for a name that is not offered, or without consent."""
+        """Return the options unchanged. Errors: ConfigError for a name that is not offered, or without consent."""
         if self.encoder not in OFFERS:
             raise ConfigError(f"encoder: {self.encoder[:80]!r} is not offered; choose one of {', '.join(OFFERS)}.")
         if not self.allow_download:
@@ -37,9 +37,9 @@ class FetchResult:
 
 
 def run(config: FetchConfig, job: Job) -> FetchResult:
-    """Fetch the encoder for all runs. Fetched files stay among the run's checkpoints until all are there."""
+    """Fetch the encoder for all runs. The files stay among the run's checkpoints until all of them are fetched."""
     folder = offered.fetch(config.encoder, job.context.run.checkpoints / "parts", job.context)
-    job.context.note(f"{config.encoder} is here; the sha256 of every file matches the published one.")
+    job.context.note(f"{config.encoder} is on this machine; the sha256 of every file matches the published one.")
     return FetchResult(encoder=config.encoder, folder=str(folder))
 
 

@@ -35,7 +35,7 @@ from core.training.on_device import on_device
 if TYPE_CHECKING:
     from core.encoders.transfer import States
 
-TRAIN, DEV = 10_000, 5_000  # words; more take longer and do not change the order
+TRAIN, DEV = 10_000, 5_000  # words; more words take longer and do not change the order
 FOLDS = 3
 LEVEL = 0.95  # confidence for all layers together
 WHOLE = EncoderOptions().max_length  # pieces; longer sentences are cut into windows, in pre-training too
@@ -47,7 +47,7 @@ class RankConfig(Config):
     train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
     dev: str = option(..., "Dev set, on which the F1 of a linear probe is measured.", corpus=True)
     encoders: tuple[str, ...] = option(
-        ("minilm",), "Hugging Face names or folders on this machine, minilm (bundled), or ids of pretrain runs."
+        ("minilm",), "Encoders on this machine: Hugging Face names, folders, minilm (bundled) or ids of pretrain runs."
     )
 
     weights: tuple[str, ...] = option((), "Hashes of the encoders.", hidden=True)
@@ -72,16 +72,16 @@ class RankConfig(Config):
     @classmethod
     def _encoders(cls, encoders: tuple[str, ...]) -> tuple[str, ...]:
         if not all(encoders) or not encoders or len(set(encoders)) < len(encoders):
-            raise ConfigError("encoders: name at least one, and each only once; for example minilm.")
+            raise ConfigError("encoders: give one or more names, each only once; for example minilm.")
         return encoders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerScores:
-    """Fit of the states after one layer, or of the mean of all layers, to the labels.
+    """Scores for how well the states after one layer, or the mean of all layers, fit the labels.
 
-    layer: number from 1; 0 for the mean. h_score, log_me: higher is better. f1: dev F1 of a linear probe trained on
-    train.
+    layer: number from 1; 0 for the mean. h_score, log_me: higher is better. f1: dev F1 of a linear probe trained on the
+    training set.
     """
 
     layer: int
@@ -92,7 +92,7 @@ class LayerScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """Value of the option `layers` to try when a tagger is trained, and why, in a sentence."""
+    """A value of the option `layers` to try when training a tagger. why: the reason, a sentence."""
 
     layers: str
     why: str
@@ -100,7 +100,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderRank:
-    """Result of one encoder. layers: first to last. remarks: from `vocabulary_fit`. seconds: time it took."""
+    """Result of one encoder. layers: first to last. remarks: from `vocabulary_fit`. seconds: duration."""
 
     encoder: str
     mean: LayerScores
@@ -123,7 +123,7 @@ class EncoderRank:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotRanked:
-    """Encoder that could not be ranked, and the reason, a sentence."""
+    """An encoder that could not be ranked. reason: a sentence."""
 
     encoder: str
     reason: str
@@ -133,8 +133,8 @@ class NotRanked:
 class RankResult:
     """Result of a `rank` run.
 
-    train, dev: number of sentences. words: number of words of train. encoders: best first, by the H-score of the
-    layers' mean.
+    train, dev: number of sentences in each set. words: number of words in the training set. encoders: best first, by
+    the H-score of the layers' mean.
     """
 
     train: int
@@ -146,7 +146,7 @@ class RankResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """Labelled data for all encoders. types: types that train holds. all_types: types of train and dev."""
+    """Labelled data for all encoders. types: types in train. all_types: types in train or dev."""
 
     train: list[Sentence]
     dev: list[Sentence]
@@ -162,7 +162,7 @@ class Labelled:
 def run(config: RankConfig, job: Job) -> RankResult:
     """Rank the encoders, and list those that cannot be read.
 
-    Errors: CorpusError without an entity in train or a word in dev; ModelError if no encoder could be ranked.
+    Errors: CorpusError if train has no entity or dev has no word; ModelError if no encoder could be ranked.
     """
     job.context.stage("reading the labelled sentences")
     train, dev = (labelled(job.corpus(name)) for name in (config.train, config.dev))
@@ -263,10 +263,10 @@ def _score_layer(layer: int, states: FloatArray, sample: Labelled) -> LayerScore
 
 
 def _proposal(states: "States", sample: Labelled, job: Job) -> Proposal:
-    """Propose the topmost layer whose probe reliably beats the last layer's within train; else the last.
+    """Propose the topmost layer whose probe is reliably better than the last layer's; else propose the last layer.
 
-    The topmost such layer is proposed instead of the best one. Training closes most of the gap between them, and a
-    tagger that reads a lower layer loses all layers above it.
+    Probes are compared by cross-validation within the training set. The layer with the best probe may be lower, but
+    training closes most of the gap, and a tagger that reads a lower layer loses all layers above.
     """
     from core.encoders.transfer import probe_gain, within
 

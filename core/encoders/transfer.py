@@ -34,7 +34,7 @@ States = npt.NDArray[np.float16]
 
 
 def word_states(name: str, sentences: Sequence[Sentence], report: Reporter, *, max_length: int = 256) -> States:
-    """Return each word's first-piece states `(layers, words, size)`: after each layer, without the embedding layer.
+    """Return the states of each word's first piece after each layer: `(layers, words, size)`, without embeddings.
 
     Words are in the order of the sentences. A long sentence is read in windows, as by a tagger. Errors: ModelError.
     """
@@ -95,7 +95,8 @@ def h_score(states: FloatArray, labels: IntArray) -> float:
 def _shrinkage(rows: FloatArray, spread: FloatArray) -> float:
     """Return Ledoit and Wolf's shrinkage, 0 to 1, of the covariance `spread` of centred `rows`.
 
-    It is the sampling error of the covariance, as a share of its distance from the nearest multiple of the identity.
+    It is the sampling error of `spread`, as a share of the distance between `spread` and the nearest multiple of the
+    identity.
     """
     n, d = rows.shape
     squares = (spread**2).sum()
@@ -107,8 +108,8 @@ def _shrinkage(rows: FloatArray, spread: FloatArray) -> float:
 def log_me(states: FloatArray, labels: IntArray) -> float:
     """Return LogME (You et al. 2021) of states `(n, d)` for classes `(n,)`.
 
-    A Bayesian linear model predicts one class against the rest. LogME is the log of its highest evidence per row,
-    averaged over the classes.
+    For each class, a Bayesian linear model predicts the class against the rest. LogME is the log of the model's highest
+    evidence per row, averaged over the classes.
     """
     features = np.asarray(states, dtype=np.float64)
     n, d = features.shape
@@ -163,9 +164,10 @@ def tag_codes(sentences: Sequence[Sentence], types: Sequence[str]) -> IntArray:
 def probed(
     states: FloatArray, train: Sequence[Sentence], other: FloatArray, gold: Sequence[Sentence], types: Sequence[str]
 ) -> list[Prediction]:
-    """Train a linear probe on states `(n, d)` of the words of `train`, and predict `gold`, whose states are `other`.
+    """Train a linear probe on the states `(n, d)` of the words of `train`, and tag the sentences `gold`.
 
-    The probe is a softmax regression to BIOES tags; only legal tag sequences are decoded. types: types of `train`.
+    The probe is a softmax regression to BIOES tags; only legal tag sequences are decoded. other: states of the words of
+    `gold`. types: types of `train`.
     """
     # The limit avoids division by zero if a dimension is constant.
     mean, spread = states.mean(0, dtype=np.float64), states.std(0, dtype=np.float64).clip(min=1e-6)
@@ -175,7 +177,7 @@ def probed(
 
 
 def _fit(x: Tensor, codes: Tensor, n_tags: int) -> tuple[Tensor, Tensor]:
-    """Return weights `(d, k)` and biases `(k,)`. The fit is deterministic."""
+    """Fit the probe to the states `x` of words and their tags `codes`; return weights `(d, k)` and biases `(k,)`."""
     weight, bias = torch.zeros(x.shape[1], n_tags, requires_grad=True), torch.zeros(n_tags, requires_grad=True)
     # The penalty makes the loss strictly convex. From zero, L-BFGS always takes the same path to the only minimum.
     optimizer = torch.optim.LBFGS([weight, bias], max_iter=PROBE_ROUNDS, history_size=10, line_search_fn="strong_wolfe")
@@ -192,7 +194,7 @@ def _fit(x: Tensor, codes: Tensor, n_tags: int) -> tuple[Tensor, Tensor]:
 
 
 def _decoded(scores: Tensor, lengths: list[int], types: Sequence[str]) -> list[Prediction]:
-    """Decode the scores `(n, k)` of the words of consecutive sentences. lengths: words per sentence."""
+    """Decode the scores `(n, k)` of the words of consecutive sentences. lengths: number of words per sentence."""
     chain = LinearChain(bioes_tags(types), "softmax", constrained=True)
     padded = torch.nn.utils.rnn.pad_sequence(list(torch.split(scores, lengths)), batch_first=True)
     mask = torch.arange(padded.shape[1]) < torch.tensor(lengths)[:, None]
@@ -218,7 +220,7 @@ def within(states: FloatArray, train: Sequence[Sentence], types: Sequence[str], 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeGain:
-    """Difference in F1 points between two probes. lo, hi: ends of its confidence interval."""
+    """Difference between the F1 of two probes, in points. lo, hi: ends of the difference's confidence interval."""
 
     delta: float
     lo: float

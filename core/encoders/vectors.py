@@ -40,7 +40,7 @@ IMPORT = "vectors-import"  # the kind of run that imports word vectors
 # Mean cosine above which word vectors hardly differ. Skip-gram on Wikipedia: 0.99 from 30,000 tokens, 0.90 from
 # 100,000, 0.78 from 300,000, 0.71 from 555,000 (tests/lab/benchmarks/RESULTS.md).
 ALIKE = 0.9
-_OPEN = 64  # files open at a time; each takes a descriptor, and a process may have a thousand
+_OPEN = 64  # files open at a time; each needs a file descriptor, and the usual limit is 1,024 per process
 _VECTORS, _NORMS, _WORDS, _SHARD = "vectors.npy", "norms.npy", "words.txt", "vectors"
 Part = Literal["first", "further"]  # sentences that a `cascade` run embeds: its sample, and the best-ranked ones
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -129,7 +129,7 @@ class Shards:
     def _run(self, start: int, stop: int) -> FloatArray:
         first = int(np.searchsorted(self._starts, start, "right")) - 1
         parts = []
-        # An empty slice at the end would start after the last part.
+        # `min`, because an empty slice at the end of the array would begin after the last part.
         for i in range(min(first, len(self._paths) - 1), len(self._paths)):
             low, high = max(start - self._starts[i], 0), stop - self._starts[i]
             parts.append(self._part(i)[low : max(high, low)])
@@ -142,7 +142,7 @@ class Shards:
         if len(rows) and not 0 <= rows.min() <= rows.max() < len(self):
             raise IndexError(f"row out of range: there are {len(self)} rows")
         parts = np.searchsorted(self._starts, rows, "right") - 1
-        order = np.argsort(parts, kind="stable")  # so that each file is opened once
+        order = np.argsort(parts, kind="stable")  # sorted, so that each file is opened only once
         result = np.empty((len(rows), self._part(0).shape[1]), self._part(0).dtype)
         for places in np.split(order, np.flatnonzero(np.diff(parts[order])) + 1) if len(rows) else ():
             i = int(parts[places[0]])
@@ -151,10 +151,10 @@ class Shards:
 
 
 class Some:
-    """Vectors of some rows of a corpus as an array `(n, d)`; other rows are zeros, like those of empty sentences."""
+    """Vectors of some rows of a corpus as an array `(n, d)`. All other rows are zeros, as for empty sentences."""
 
     def __init__(self, n: int, rows: IntArray, vectors: Rows) -> None:
-        """rows: `(m,)`, rows of the `m` vectors."""
+        """rows: `(m,)`, the corpus row of each vector. vectors: `(m, d)`."""
         self._vectors, self._places = vectors, np.full(n, -1, dtype=np.int64)
         self._places[rows] = np.arange(len(rows))
 
@@ -169,7 +169,7 @@ class Some:
 
 
 def shard(vectors: FloatArray, norms: FloatArray) -> npt.NDArray[np.void]:
-    """Return the array that a file of sentences holds: one block of vectors, then their norms."""
+    """Return the array to store in a file of sentence vectors: one block of vectors, then the block of their norms."""
     record = np.dtype([("vectors", np.float16, vectors.shape), ("norms", np.float32, norms.shape)])
     result = np.empty(1, dtype=record)
     result["vectors"], result["norms"] = vectors, norms
@@ -213,7 +213,7 @@ def _vectors_of(path: Path) -> FloatArray:
 
 
 def read_joined(runs: Sequence[Run], options: Mapping[str, object]) -> tuple[Rows, FloatArray]:
-    """Return vectors and norms of finished `embed` runs on one corpus; those of several runs are joined side by side.
+    """Return vectors and norms of finished `embed` runs on one corpus. Several runs are joined side by side.
 
     options: options of the strategy that uses them.
     """
@@ -228,15 +228,15 @@ def _joined(halves: Sequence[tuple[Rows, FloatArray]], options: Mapping[str, obj
 
 
 def some(run: Run, part: Part, encoder: int) -> tuple[str, Path]:
-    """Return the prefix and the folder of a `cascade` run's vectors by one of its encoders.
+    """Return file prefix and folder of the vectors that one encoder of a `cascade` run computed.
 
-    Exported projects leave out the folder.
+    Exported projects do not contain this folder.
     """
     return f"{part}{encoder}", run.artifacts / _SHARD
 
 
 def write_rows(run: Run, part: Part, rows: IntArray) -> None:
-    """Write which rows of D_C belong to the vectors of a part."""
+    """Write the rows of D_C to which the vectors of a part belong."""
     save_array_atomic(run.artifacts / _SHARD / f"{part}.npy", rows)
 
 
@@ -264,7 +264,7 @@ def read_any(run: Run, n: int, options: Mapping[str, object]) -> tuple[Rows, Flo
 
 
 def find(store: RunStore, config: Mapping[str, object], corpus: Corpus) -> tuple[Rows, FloatArray] | None:
-    """Return `(vectors, norms)` of a corpus under the encoder options of `config`; None if no finished run has them."""
+    """Return `(vectors, norms)` of a corpus, from a finished run with the encoder options of `config`; else None."""
     names = [name for name in EncoderOptions.model_fields if name != "weights" or config["weights"]]
     wanted = {name: config[name] for name in names} | {"corpus": corpus.fingerprint}
     for run in store.list("embed"):
@@ -304,8 +304,8 @@ def alike_words(cosine: float | None) -> str:
     if cosine is None or cosine <= ALIKE:
         return ""
     return (
-        f"The word vectors are nearly all alike (mean cosine of two words {cosine:.2f}), so a comparison of their"
-        " sources says little. Learn them from more text, 300,000 tokens or more."
+        f"The word vectors are nearly all alike (mean cosine of two words {cosine:.2f}), so comparing them reveals"
+        " little. Learn word vectors from 300,000 tokens or more."
     )
 
 

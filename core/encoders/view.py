@@ -15,7 +15,8 @@ MB = 1_000_000
 class Encoder:
     """Encoder that Winnow knows by name.
 
-    says: description. license: SPDX. here: on this machine. fetched: MB to download. size: MB on disk.
+    says: description. license: SPDX name. here: True if it is on this machine. fetched: MB to download. size: MB on
+    disk.
     """
 
     name: str
