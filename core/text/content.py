@@ -39,7 +39,7 @@ _CLOSED = """
 """
 FUNCTION_WORDS = frozenset(_CLOSED.split())
 
-# Words in -ly that are not adverbs, or that are as often another part of speech.
+# Words in -ly that are not adverbs, or that are another part of speech at least as often.
 _LY_WORDS = """
     ally anomaly apply assembly belly bully butterfly comply costly curly daily deadly disassembly early elderly
     family fly folly friendly gully hilly holly holy homely imply italy jelly july lily likely lively lonely lovely
@@ -59,5 +59,5 @@ def is_content(word: str) -> bool:
 
 
 def content_words(words: Iterable[str]) -> frozenset[str]:
-    """Return the content words among `words`, each as it is spelt there."""
+    """Return the content words among `words`, in their original spelling."""
     return frozenset(filter(is_content, words))

@@ -13,7 +13,7 @@ _CLOSE = frozenset(".,;:!?)]}%…»”’、。，")  # characters written direc
 _OPEN = frozenset("([{$£€#«“‘¿¡")  # characters written directly before a word
 _APOSTROPHES = "'’"
 _END = "$"  # represents the end of a sentence, where a full stop is nearly always a separate token
-_DOUBTFUL = 0.1  # weight of a border if it is unknown whether the text had a blank there, as at a dash
+_DOUBTFUL = 0.1  # weight of a border at which the text may have had a blank, such as next to a dash
 _OFTEN = 5  # minimum occurrences of a pair of words that gets its own rule, so that rare names are not stored
 _KEPT = 100_000  # number of words whose tokens are cached
 
@@ -22,8 +22,8 @@ _KEPT = 100_000  # number of words whose tokens are cached
 class Cut:
     """Rules that decide if two adjacent pieces without a blank between them belong to one token.
 
-    rules: {key of a border: True if its two pieces belong to one token}. A border has several keys (`_keys`); the most
-    specific key with a rule decides. Without a rule, the pieces are two tokens.
+    rules: {key of a border: True if the two pieces at the border belong to one token}. A border has several keys
+    (`_keys`); the most specific key that has a rule decides. If no key has a rule, the pieces are two tokens.
     """
 
     rules: Mapping[str, bool]
@@ -35,7 +35,7 @@ class Cut:
         return (*(token for chunk in chunks for token in self.of(chunk)), *self.of(last, _END))
 
     def of(self, chunk: str, end: str = "") -> tuple[str, ...]:
-        """Return the tokens of a text without blanks. end: `_END` if the sentence ends after it, else ""."""
+        """Return the tokens of a text without blanks. end: `_END` if the text is the end of the sentence, else ""."""
         tokens = self._known.get((chunk, end))
         if tokens is None:
             pieces, cut = _pieces(chunk), list[str]()
@@ -63,7 +63,7 @@ class Cut:
 
 
 def learn(sentences: Iterable[Sequence[str]]) -> Cut | None:
-    """Learn rules that reproduce the tokens of `sentences`. Return None if `tokenize` reproduces them equally well."""
+    """Learn rules that reproduce the tokens of `sentences`. Return None if `tokenize` reproduces as many tokens."""
     written = [list(_chunks(tokens)) for tokens in sentences]
     weights: defaultdict[str, float] = defaultdict(float)  # above 0 if most borders with this key lie within a token
     borders = [border for chunks in written for border in _borders(chunks)]
@@ -87,9 +87,10 @@ def recut(sentence: Sentence, cut: Cut) -> Sentence:
 
 
 def over_tokens(prediction: Prediction, cut: Sequence[str], tokens: Sequence[str]) -> Prediction:
-    """Map the entities of a prediction from the tokens `cut` to `tokens`, another tokenisation of the same text.
+    """Map the entities of a prediction from the tokens `cut` to the tokens `tokens` of the same text.
 
-    An entity then covers all tokens that share a letter with it. If two entities share a token, the first one gets it.
+    An entity covers each of `tokens` with which it shares a letter. If two entities share a token, the first one gets
+    the token.
     """
     if tuple(cut) == tuple(tokens):
         return prediction
@@ -122,7 +123,7 @@ def _glued(left: str, right: str) -> bool:
 
 
 def _borders(chunks: Sequence[Sequence[str]]) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Yield (keys, weight) of each border between two pieces. The weight is positive within a token, else negative."""
+    """Yield (keys, weight) of each border between two pieces. The weight is above 0 within a token, else below."""
     for i, tokens in enumerate(chunks):
         after = chunks[i + 1] if i + 1 < len(chunks) else None
         pieces, ends = _pieces("".join(tokens)), {*accumulate(map(len, tokens))}
@@ -133,7 +134,7 @@ def _borders(chunks: Sequence[Sequence[str]]) -> Iterator[tuple[tuple[str, ...],
 
 
 def _telling(borders: Iterable[Sequence[str]], rules: Mapping[str, bool]) -> dict[str, bool]:
-    """Keep the rules that decide at least one border differently than the less specific rules."""
+    """Keep a rule only if it decides at least one border differently from the less specific rules."""
     telling: dict[str, bool] = {}
     for keys in borders:
         joined = False
@@ -150,7 +151,7 @@ def _shared(tokens: Sequence[str], others: Sequence[str]) -> int:
 
 
 def _pieces(chunk: str) -> list[str]:
-    """Split a text by `tokenize`, and split "don" before "'t" into "do" and "n", so that rules can separate "n't"."""
+    """Split a text by `tokenize`. Also split "don" before "'t" into "do" and "n", so that rules can separate "n't"."""
     pieces = list(tokenize(chunk))
     for i in range(len(pieces) - 2, 0, -1):
         verb = pieces[i - 1]
@@ -171,7 +172,7 @@ def _keys(pieces: Sequence[str], i: int, end: str = "") -> tuple[str, ...]:
     around = (pieces[i - 2] if i > 1 else "", left, right, pieces[i + 1] if i + 1 < len(pieces) else end)
     fine, (a, b, c, d) = [_kind(piece, 2) for piece in around], [_kind(piece, 0) for piece in around]
     keys = (f"{fine[0]} {fine[1]}|{fine[2]} {fine[3]}", f"{a} {b}|{c} {d}", f"{b}|{c}")
-    # Single numbers get no rules, because all numbers are treated alike.
+    # The first key is left out for numbers, because all numbers are treated alike.
     return keys if "0" in (b, c) else (f"{left} = {right}", *keys)
 
 

@@ -14,7 +14,7 @@ _words = lru_cache(100_000)(tokenize)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """A name that was found in a sentence. key: its words, as they are in the dictionary."""
+    """A name that was found in a sentence. key: words of the name, as spelt in the dictionary."""
 
     entity: Entity
     key: Key
@@ -30,7 +30,7 @@ class Dictionary:
     def __init__(self, types: Mapping[Key, str], *, case_sensitive: bool = False) -> None:
         self.types, self.case_sensitive = dict(types), case_sensitive
         self._fold = folding(case_sensitive=case_sensitive)
-        self._longest: dict[str, int] = {}  # {first word: number of words of the longest name with it}
+        self._longest: dict[str, int] = {}  # {first word of a name: number of words of the longest such name}
         for key in self.types:
             self._longest[key[0]] = max(len(key), self._longest.get(key[0], 0))
 

@@ -36,7 +36,7 @@ class TagError(ValueError):
     def __init__(self, index: int, tag: str, scheme: Scheme) -> None:
         self.index, self.tag, self.scheme = index, tag, scheme
         expected = "O, a type or I-type" if scheme == "io" else "O or " + ", ".join(f"{x}-" for x in _LETTERS[scheme])
-        # Only quote text that looks like a tag, because other text may be a word of a confidential document.
+        # Quote only text that looks like a tag, because other text may come from a confidential document.
         subject = f"tag {tag!r}" if _TAG_SHAPE.fullmatch(tag) else "the value in the tag column"
         super().__init__(f"{subject} is not a valid {scheme.upper()} tag; expected {expected} before a type")
 
@@ -55,14 +55,14 @@ def _parse(tag: str, scheme: Scheme) -> tuple[str, str] | None:
 
 
 def decode(tags: Sequence[str], scheme: Scheme, *, strict: bool = False) -> tuple[tuple[Entity, ...], int]:
-    """Return the entities, and the number of tags that had to be repaired.
+    """Return the entities of tags, and the number of tags that had to be repaired.
 
     A tag that cannot continue an entity of its type begins a new entity. An entity without a closing tag ends before
     the first token that does not continue it. strict: True to leave out repaired entities, as seqeval's strict mode
     does (SOURCES.md, Span scoring). Errors: TagError for a tag that is not valid in the scheme.
     """
     spans = _runs(tags, scheme)
-    # Encode the entities again. Each tag that differs from the original needed a repair.
+    # Encode the entities again. Each tag that then differs from the original tag needed a repair.
     well_formed = encode(spans, len(tags), scheme)
     if scheme == "io":
         return spans, 0
@@ -129,9 +129,9 @@ def encode(entities: Iterable[Entity], n_tokens: int, scheme: Scheme) -> list[st
 class Proposal:
     """Schemes that fit the tags of a file.
 
-    candidates: one scheme if the tags leave no doubt, two if both fit, none if schemes are mixed. problem: reason why
-    there is not exactly one candidate, else "". where: line number or sentence index of the first tag that contradicts
-    a single scheme. outside: True if every tag is O, so that every scheme gives the same sentences.
+    candidates: one scheme if the tags fit only this scheme, two if both fit, none if the file mixes schemes. problem:
+    reason why there is not exactly one candidate, else "". where: line number or sentence index of the first tag that
+    contradicts a single scheme. outside: True if every tag is O, so that every scheme gives the same sentences.
     """
 
     candidates: tuple[Scheme, ...]
@@ -158,7 +158,7 @@ class Detector:
         self.letters: Counter[str] = Counter()
         self.bare = self.entities = self.opened_inside = self.unclosed = 0
         self._opened_at: tuple[int, str, str] | None = None
-        self._where: dict[str, int] = {}  # {letter, "" for none, or "open" for an unclosed entity: its first place}
+        self._where: dict[str, int] = {}  # first place per letter; "": no prefix; "open": unclosed
 
     def add(self, tags: Sequence[str], places: Sequence[int]) -> None:
         """Add the tags of a sentence. places: line number of each tag."""
@@ -226,7 +226,8 @@ class Detector:
         )
 
     def _closing(self, scheme: Scheme) -> Proposal:
-        # Up to 1 in 20 entities may be broken by annotation errors, which `decode` repairs; more means another scheme.
+        # Annotation errors may break up to 1 in 20 entities; `decode` repairs them. If more are broken, the schemes are
+        # probably mixed.
         if (self.opened_inside + self.unclosed) * 20 <= self.entities:
             return Proposal(candidates=(scheme,))
         place = self._where["open"] if self.unclosed else (self._opened_at or (None,))[0]

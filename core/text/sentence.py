@@ -25,10 +25,10 @@ class Sentence:
     """A record of a corpus.
 
     id: 16 hex digits, a hash of `text`; equal texts have equal ids. text: text cleaned by `words.clean`. entities: None
-    if unlabelled, () if labelled without entities. doc: name of the document, if known. group: group of the document (a
-    kind of contract, a hospital), if the import kept a column for it. file, page: place in the imported documents: file
-    name in the folder, and number of the page or sheet, from 1. columns: (name, value) of the row's other columns.
-    source: the file's original text, known only while the file is read; a corpus does not store it.
+    if unlabelled, () if labelled without entities. doc: name of the document, if known. group: group of the document
+    (such as a kind of contract or a hospital), if the import kept a column with groups. file, page: file name in the
+    imported folder, and number of the page or sheet, from 1. columns: (name, value) of the row's other columns. source:
+    the file's original text, known only while the file is read; a corpus does not store it.
     """
 
     id: str
@@ -63,7 +63,7 @@ def place(file: object, page: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted(Sentence):
-    """An unlabelled sentence to be stored, whose tokens were counted in another process. `tokens` is empty.
+    """An unlabelled sentence to store. Another process counted its tokens, and `tokens` is empty.
 
     counted: number of tokens.
     """
@@ -80,8 +80,8 @@ class Counted(Sentence):
 class Paired(Sentence):
     """A training sentence with a copy in which some entities have other names of their type.
 
-    A tagger learns to label both in the same way. own: the sentence. other: the copy. pairs: for each renamed entity,
-    its place in the sentence and its place in the copy.
+    A tagger learns to label both in the same way. own: the sentence. other: the copy. pairs: range of tokens in `own`
+    and in `other` for each renamed entity.
     """
 
     own: Sentence
@@ -97,9 +97,9 @@ class Paired(Sentence):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InContext(Sentence):
-    """A sentence with words of its document around it (SOURCES.md, Neighbouring sentences).
+    """A sentence with words of the neighbouring sentences (SOURCES.md, Neighbouring sentences).
 
-    before, after: words of the sentences before and after it, in order.
+    before, after: words of the sentences before and after this sentence, in order.
     """
 
     before: tuple[str, ...] = ()

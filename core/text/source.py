@@ -1,7 +1,8 @@
 """Map characters of a stored sentence to the text of its file.
 
-A corpus stores cleaned sentences (`words.clean`): in NFC, with one blank for each run of white space. Predictions are
-written with positions in the file's original text. Readers can therefore add this text to each sentence (`Source`).
+A corpus stores cleaned sentences (`words.clean`): in NFC, with one blank for each run of white space. Predictions,
+however, are exported with positions in the file's original text. Readers can therefore add the original text to each
+sentence (`Source`).
 """
 
 import re
@@ -20,10 +21,10 @@ _LONGEST_LETTER = 60  # code points of a letter with its marks; real letters hav
 class Source:
     """Place of a sentence in its file.
 
-    text: original text: a line, a cell, a field, or CoNLL's tokens joined by blanks. start: character of `text` at
-    which the sentence begins. line: line or table row, from 1, at which `text` begins. at: number of characters before
-    `text` in the file; None unless the file is plain text. lines: for each CoNLL token, (character of `text` at which
-    it begins, line of the file). file: name in the folder or archive.
+    text: original text, which is a line, a cell, a field, or the tokens of a CoNLL sentence joined by blanks. start:
+    character of `text` at which the sentence begins. line: line or table row, from 1, at which `text` begins. at:
+    number of characters in the file before `text`; None if the file is not plain text. lines: for each CoNLL token,
+    (character of `text` at which it begins, line of the file). file: name in the folder or archive.
     """
 
     text: str
@@ -62,7 +63,7 @@ class Places:
         n = bisect_right(self._starts, character) - 1
         (start, end), (own_start, own_end) = self._chunks[n], self._own[n]
         chunk, own = self._text[start:end], self._source.text[own_start:own_end]
-        if own.startswith(chunk):  # no letter was composed; the sentence may end inside a word of the source
+        if own.startswith(chunk):  # no letter was composed; a sentence may end within a word of `own`
             return own_start + character - start, own_start + character - start + 1
         first, last = _composed(own, chunk)[character - start]
         return own_start + first, own_start + last
@@ -75,7 +76,7 @@ def _composed(own: str, chunk: str) -> list[tuple[int, int]]:
         composed = nfc(letter)
         places += [(at, at + len(letter))] * len(composed)
         at += len(letter)
-    if len(places) < len(chunk):  # joiners split a long run of marks: take the whole word
+    if len(places) < len(chunk):  # `nfc` split a long run of marks by joiners: use the whole word
         return [(0, len(own))] * len(chunk)
     return places
 

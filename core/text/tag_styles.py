@@ -1,8 +1,8 @@
 """Spellings of entity tags, and their translation into the spelling that `schemes` reads (`B-PER`, `I-PER`, `O`).
 
 Files spell tags in many ways: `b-per`, `PER_B`, `B.PER`, `B` alone, `PERSON` without a letter, `(PER*` in brackets, or
-`ner=S-PER` among other features. A spelling is recognised by how often its values occur, never by a single value.
-Otherwise parts of speech, token numbers and other columns would become entity types.
+`ner=S-PER` among other features. A spelling is recognised by the frequencies of a column's values, never by a single
+value. Otherwise parts of speech, token numbers and other columns would become entity types.
 """
 
 import re
@@ -21,12 +21,12 @@ _TYPE = re.compile(r"[^\W\d_][\w.:/&+ -]{0,60}")
 _BRACKETS = re.compile(r"(?:\([\w.-]*[^\W\d_][\w.-]*)*\*?\)*")
 _OPENING = re.compile(r"\(([\w.-]+)")
 _FEATURE = re.compile(r"(?:^|\|)(?:name|ner|ne|entity|namedentity)=([^|]*)", re.IGNORECASE)
-_MOST_TYPES = 200  # a column with more different values does not have entity types
+_MOST_TYPES = 200  # a column with more different values does not contain entity types
 _LONGEST = 200  # maximum characters of a tag, because the patterns take quadratic time
-_LEAST_OUTSIDE = 0.2  # a column of bare words has entity types only if at least this share of its tokens is O
+_LEAST_OUTSIDE = 0.2  # bare words are entity types only if at least this share of tokens is O
 _SHORTEST_TYPE = 3  # characters; if all words are shorter, they are codes: M and F, DE and FR, en and es
-_CONSTANT = 0.9  # if more than this share of sentences has a single value, a column describes sentences, not tokens
-# Parts of speech (Penn Treebank, Universal Dependencies): never entity types by themselves.
+_CONSTANT = 0.9  # a column describes sentences, not tokens, if more than this share of sentences has only one value
+# Parts of speech (Penn Treebank, Universal Dependencies). A column that mostly has these values has no entity types.
 _POS = frozenset(
     {"CC", "CD", "DT", "EX", "FW", "IN", "JJ", "JJR", "JJS", "LS", "MD", "NN", "NNS", "NNP", "NNPS", "PDT", "POS"}
     | {"PRP", "PRP$", "RB", "RBR", "RBS", "RP", "SYM", "TO", "UH", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "WDT", "WP"}
@@ -38,7 +38,7 @@ _RELATIONS = frozenset(
     {"NSUBJ", "OBJ", "IOBJ", "OBL", "NMOD", "AMOD", "ADVMOD", "DET", "ROOT", "CONJ", "CC", "AUX", "COP", "ACL", "ADVCL"}
     | {"CCOMP", "XCOMP", "CSUBJ", "PUNCT", "APPOS", "NUMMOD", "FLAT", "FIXED", "COMPOUND", "PARATAXIS", "EXPL", "DEP"}
 )
-# Answers, splits, codes and forms, which may be in further columns of a token file: never entity types by themselves.
+# Words in other columns of token files: answers, splits, codes and forms. A column with only these has no entity types.
 _NO_TYPES = frozenset(
     {"true", "false", "yes", "no", "none", "null", "nan", "unknown", "other", "maybe", "accept", "reject", "ignore"}
     | {"correct", "wrong", "right", "hit", "miss", "train", "training", "dev", "valid", "validation", "eval", "test"}
@@ -98,7 +98,7 @@ class Style:
 
     @property
     def note(self) -> str:
-        """Sentence for a user whose tags name no type."""
+        """Note to a user whose tags name no type."""
         return f"The tags name no type; the entities are called {self.type}. Name their type with --entity-type."
 
     @property
@@ -122,7 +122,7 @@ class Style:
         return translated == "O" or (translated[1:2] == "-" and translated[:1] in _LETTERS)
 
     def canonical(self, tag: str) -> str:
-        """Translate one tag. A tag in another spelling is returned unchanged, and `schemes` rejects it later."""
+        """Translate one tag. Return a tag in another spelling unchanged; `schemes` rejects it later."""
         known = self._known.get(tag)
         if known is None:
             known = self._known[tag] = self._canonical(tag)
@@ -162,7 +162,7 @@ def style_of(counts: Mapping[str, int], *, type: str = UNTYPED, bare: bool = Tru
 
 
 def of_sentences(style: Style, columns: Iterable[Sequence[str]]) -> bool:
-    """Return True if bare words describe whole sentences (their language, speaker or part), not tokens.
+    """Return True if bare words describe whole sentences (such as language, speaker or split), not tokens.
 
     columns: the values of each sentence.
     """
@@ -178,7 +178,7 @@ def is_lettered(tag: str) -> bool:
 
 
 def parts_of_speech(counts: Mapping[str, int]) -> bool:
-    """Return True if more than half of the tags, except those in `_OUTSIDE`, are parts of speech or relations."""
+    """Return True if more than half of the tags that are not in `_OUTSIDE` are parts of speech or relations."""
     rest = {tag: n for tag, n in counts.items() if tag not in _OUTSIDE}
     return sum(n for tag, n in rest.items() if tag in _POS or tag.upper() in _RELATIONS) > 0.5 * sum(rest.values())
 
@@ -218,8 +218,8 @@ def _features(counts: Mapping[str, int], type: str) -> Style | None:
 def _lettered(rest: Mapping[str, int], kind: Literal["letters", "suffix"], outside: str) -> Style | None:
     """Return a spelling with position letters, or None.
 
-    Nearly all tags must have the same separator, and one of them must begin an entity. In the usual spelling (`B-PER`),
-    half of the tags is enough, and none of them has to begin an entity.
+    Nearly all tags must have the same separator, and at least one tag must begin an entity. In the usual spelling
+    (`B-PER`), half of the tags is enough, and no tag has to begin an entity.
     """
     separators: Counter[str] = Counter()
     for tag, n in rest.items():
@@ -229,9 +229,9 @@ def _lettered(rest: Mapping[str, int], kind: Literal["letters", "suffix"], outsi
     if not separators:
         return None
     separator, fitting = separators.most_common(1)[0]
-    # Be tolerant in the usual spelling, because `schemes.Detector` reports a file that mixes schemes, with the line.
+    # In the usual spelling, accept more exceptions, because `schemes.Detector` later reports the line of a wrong tag.
     usual = kind == "letters" and separator == "-"
-    if not (outside or usual):  # "U.S." alone in a column is not a tag
+    if not (outside or usual):  # words such as "U.S." look like tags
         return None
     if fitting < (0.5 if usual else 0.98) * sum(rest.values()):
         return None
@@ -267,7 +267,7 @@ def _joined(letter: str, name: str, style: Style) -> str:
 
 
 def _types(counts: Mapping[str, int], rest: Mapping[str, int], outside: str) -> Style | None:
-    """Return a spelling without position letters: a frequent `O` and few other words, none of them codes or answers."""
+    """Return a spelling without position letters, or None. A frequent `O` and few other words are needed."""
     total = sum(counts.values())
     if outside not in ("O", "o") or counts[outside] < _LEAST_OUTSIDE * total:
         return None
@@ -279,7 +279,7 @@ def _types(counts: Mapping[str, int], rest: Mapping[str, int], outside: str) -> 
 
 
 def _from_brackets(tags: list[str]) -> list[str]:
-    """Return the IOB2 tags of bracketed spans; nested brackets count as their outermost span."""
+    """Return the IOB2 tags of bracketed spans. Of nested brackets, only the outermost span is used."""
     named: list[str] = []
     stack: list[str] = []
     for tag in tags:

@@ -17,7 +17,7 @@ Tokens = Literal["words", "blanks"]
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _ALNUM = re.compile(r"\w+")
-_LONG = 1_000  # characters; shorter texts are normalised within a millisecond, whatever marks they have
+_LONG = 1_000  # characters; shorter texts are normalised within a millisecond, even if they consist of marks
 _UNSPACED = (  # code points of scripts without blanks between words
     "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"  # Han
     "\u3040-\u309f\u30a0-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Hiragana, Katakana
@@ -49,7 +49,7 @@ _INNER_BLANKS = re.compile(r"(?<!\d) | (?!\d)")
 _LEAST, _EVIDENT = (
     20,
     0.9,
-)  # minimum number of marks, and minimum share of marks after a blank, in tokenised text
+)  # tokenised text has at least this number of marks, and at least this share of marks after a blank
 # Marks that follow a word without a blank in all languages. French writes a blank before other marks. Other full stops
 # may belong to abbreviations.
 _MARK = re.compile(r"[,\u060c](?= |$)|[\u3001\u3002\uff0c]|(?<!\.)\.$")
@@ -124,7 +124,7 @@ def unspaced(text: str) -> bool:
 
 
 def in_unspaced(char: str) -> bool:
-    """Return True for a letter of a script without blanks, and for a mark on it (a vowel or tone of Thai)."""
+    """Return True for a letter of a script without blanks, or for a mark on such a letter, as in Thai."""
     return unspaced(char) or (_sign(char) and _OF_UNSPACED.match(char) is not None)
 
 
@@ -139,7 +139,7 @@ def is_alphanumeric(word: str) -> bool:
 
 
 def fold(text: str) -> str:
-    """Return the words in lower case, joined by blanks. Used to compare texts, never to store them.
+    """Return the words of a text in lower case, joined by blanks, to compare texts. The result is never stored.
 
     Compatible forms such as full-width letters are unified (NFKC). Invisible characters, vowel points and the dot of
     Turkish letters are ignored, and a treebank's "did n't" and brackets become plain text. Each letter of a script
@@ -181,7 +181,7 @@ def joined(folded: str) -> str:
 
 
 def _plain(lowered: str) -> str:
-    """Undo the tokenisation of treebanks in lower-case text. Most texts have none, and a fast test finds that out."""
+    """Undo the tokenisation of treebanks in lower-case text. A fast test skips the many texts without it."""
     if " n't" in lowered or "b-" in lowered or "can not" in lowered or " n’t" in lowered:
         return _TREEBANK.sub(lambda match: " " if match[0] != " " else "", lowered)
     return lowered
@@ -225,9 +225,9 @@ def _ranges(points: Iterable[int]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """Counts that show if a text is already tokenised.
+    """Counts of punctuation marks that show if a text is already tokenised.
 
-    n: commas and final full stops. spaced: number of them after a blank.
+    n: number of commas and final full stops. spaced: number of these marks that follow a blank.
     """
 
     n: int
