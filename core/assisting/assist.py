@@ -1,14 +1,14 @@
-"""`assist`: test if borrowing helps. Train a tagger on the primary corpus alone, and with parts of an assisting corpus.
+"""`assist`: test if sentences of an assisting corpus improve a tagger that is trained on the primary corpus.
 
-One variant (arm) uses no assisting sentences, one uses all, and one per threshold uses the sentences that it keeps. The
-random variants draw as many sentences as the chosen threshold keeps. The threshold is chosen on the dev set. Test F1 of
-the other thresholds is only shown (Murthy et al. 2018, Fig. 2). Assisting sentences that also occur in the dev or test
-set are left out.
+One variant (arm) uses no assisting sentences, one uses all, and one per threshold uses the sentences that the threshold
+keeps. The random variant draws as many sentences as the chosen threshold keeps. The threshold is chosen on the dev set.
+Test F1 of the other thresholds is only shown (Murthy et al. 2018, Fig. 2). Assisting sentences that also occur in the
+dev or test set are left out.
 
 All variants train for the same number of steps on the same primary batches, with networks of equal size and without
 early stopping. They differ only in the assisting sentences that each step adds. The preset `paper` follows Murthy et
-al.: one sentence per step, from the two corpora in turn. `steps` and `passes` (over the primary sentences) of each row
-show how long each variant trained.
+al.: each step trains on one sentence, from the two corpora in turn. `steps` and `passes` (over the primary sentences)
+of each row show how long each variant trained.
 """
 
 import itertools
@@ -41,7 +41,7 @@ from core.tagging.network import MULTILINGUAL
 
 Share = Literal["all", "sub-word"]
 DRAWS = 3  # least number of random draws; each trains with one seed
-TO_THE_END = 1000  # patience in epochs; the most that `epochs` allows, so that training never stops early
+TO_THE_END = 1000  # patience in epochs; the highest value of `epochs`, so that training never stops early
 
 
 class AssistConfig(WordVectorOptions, SklConfig):
@@ -54,9 +54,9 @@ class AssistConfig(WordVectorOptions, SklConfig):
         ("all",), "Layers that both corpora share: all, or sub-word (the char-CNN only); give both to compare them."
     )
     network: Literal["encoder", "bilstm", "charcnn"] = option(
-        "charcnn", "charcnn is the network of Murthy et al. 2018; encoder starts from init."
+        "charcnn", "Network. charcnn: the network of Murthy et al. 2018. encoder: starts from `init`."
     )
-    init: str = option("minilm", "Encoder to start from, if network is encoder.")
+    init: str = option("minilm", "Encoder to start from, if `network` is encoder.")
     preset: Literal["quick", "paper", "custom"] = option(
         "quick", "Training settings. paper: protocol of Murthy et al. 2018, which is not a fair comparison."
     )
@@ -70,14 +70,16 @@ class AssistConfig(WordVectorOptions, SklConfig):
     assisting_weight: float = option(
         0.1, "Weight of the mean loss of an assisting batch, relative to a primary batch.", gt=0, le=1
     )
-    epochs: int | None = option(None, "Largest number of epochs; None here and below: as in the preset.", ge=1, le=1000)
+    epochs: int | None = option(
+        None, "Maximum number of epochs. None, here and below: the value of the preset.", ge=1, le=1000
+    )
     batch_size: int | None = option(None, "Batch size of an optimizer step.", unit="sentences", ge=1, le=4096)
     learning_rate: float | None = option(None, "Initial learning rate.", gt=0, le=1)
 
     @field_validator("thresholds")
     @classmethod
     def _thresholds(cls, thresholds: tuple[float, ...]) -> tuple[float, ...]:
-        """Sort, without duplicates. Errors: ConfigError."""
+        """Sort the thresholds and remove duplicates. Errors: ConfigError."""
         if not thresholds or not all(0 < threshold < math.inf for threshold in thresholds):
             raise ConfigError(
                 f"thresholds: {thresholds} must be one or more numbers above 0; give for example 1 2 3."
@@ -96,11 +98,12 @@ class AssistConfig(WordVectorOptions, SklConfig):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistRow:
-    """One variant (`monolingual`, `skl:<threshold>`, `random`, `all`) with one share. F1 in percent.
+    """One variant (`monolingual`, `skl:<threshold>`, `random` or `all`) with one share, and its F1 in percent.
 
-    share: `none` for `monolingual`. kept: number of assisting sentences. threshold: 0 for `monolingual`, None for `all`
-    and `random`. dev, test: F1 per seed. dev_mean: mean of dev. mean, sd: of test; sd is None for one seed. runs: ids
-    of all `finetune` runs. run: the first of them. steps: optimizer steps. passes: passes over the primary sentences.
+    share: layers that both corpora share; `none` for `monolingual`. kept: number of assisting sentences. threshold: 0
+    for `monolingual`, None for `all` and `random`. dev, test: F1 per seed. dev_mean: mean dev F1. mean, sd: mean and
+    standard deviation of test F1; sd is None for one seed. runs: ids of all `finetune` runs. run: the first of `runs`.
+    steps: optimizer steps. passes: passes over the primary sentences.
     """
 
     arm: str
@@ -120,9 +123,10 @@ class AssistRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistVerdict:
-    """Verdict on the chosen threshold against another variant, over seeds and test sentences.
+    """Verdict on the difference between the chosen threshold and another variant, over seeds and test sentences.
 
-    delta, interval: F1 points, at 95%. verdict: verdict after Holm's correction over all shares.
+    delta: difference in F1 points. interval: its 95% interval. verdict: verdict after Holm's correction over all
+    shares.
     """
 
     verdict: Word
@@ -154,9 +158,9 @@ class AssistTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistResult:
-    """Result of an `assist` run. tables: one per share. skl_run: run that scored the assisting sentences.
+    """Result of an `assist` run. tables: one per share. skl_run: id of the run that scored the assisting sentences.
 
-    of: number of assisting sentences.
+    of: number of all assisting sentences.
     """
 
     rows: Sequence[AssistRow]
@@ -167,7 +171,7 @@ class AssistResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPoint:
-    """F1 per seed, percent, at a threshold; 0: primary corpus alone, 10: all of the assisting corpus."""
+    """F1 per seed, percent. threshold: 0 for the primary corpus alone, 10 for all of the assisting corpus."""
 
     threshold: float
     split: Literal["dev", "test"]
@@ -175,7 +179,7 @@ class SweepPoint:
 
 
 def run(config: AssistConfig, job: Job) -> AssistResult:
-    """Train every variant with every share, then compare the threshold chosen on dev with the others."""
+    """Train every variant with every share, then compare the threshold chosen on dev with the other variants."""
     _check(config, job)
     other = learnable(config.assisting, (config.test, config.dev), job)
     options = {**config.model_dump(include=set(SklConfig.model_fields)), "assisting": other.fingerprint}
@@ -214,7 +218,7 @@ def _check(config: AssistConfig, job: Job) -> None:
     if config.preset == "paper" and config.network != "charcnn":
         raise ConfigError(
             f"preset: paper trains the charcnn of Murthy et al. 2018, and the network is {config.network}; "
-            "choose charcnn, or another preset."
+            "choose the network charcnn, or another preset."
         )
     check_trainable(job.corpus(config.primary), parse_map(config.type_map))
 
@@ -228,9 +232,10 @@ def _row(
     *,
     share: str = "none",
 ) -> AssistRow:
-    """Train one variant; thresholds that keep the same sentences share a run.
+    """Train one variant. Thresholds that keep the same sentences use the same run.
 
-    shared: empty for the primary corpus alone; several for random draws, each with its own seed.
+    shared: assisting sentences; () for the primary corpus alone, several random draws for the variant `random`. Each
+    draw is trained with one seed.
     """
     given = [_options(config, extra, share) for extra in shared or (None,)]
     if len(given) > 1:
@@ -239,7 +244,7 @@ def _row(
     finished = [results.read(run, FinetuneResult) for run in runs]
     n_primary, kept = len(job.corpus(config.primary)), len(job.corpus(shared[0].assisting)) if shared else 0
     epochs, batch = mean(n for one in finished for n in one.epochs), finished[0].settings["batch_size"]
-    # In turn (preset `paper`): the smaller corpus is repeated to the size of the larger one.
+    # Preset `paper`: the smaller corpus is repeated until it has the size of the larger one.
     size = max(n_primary, kept) if config.preset == "paper" else n_primary
     dev = [f1 for one in finished for f1 in one.dev.micro_f1]
     test = [f1 for one in finished if one.test for f1 in one.test.micro_f1]
@@ -261,7 +266,7 @@ def _row(
 
 
 def _options(config: AssistConfig, shared: SharedLabels | None, share: str) -> dict[str, object]:
-    """Return options of `finetune`; variants differ only in their training data."""
+    """Return the options for `finetune`. Variants differ only in the training data."""
     names = {"dev", "network", "init", "preset", "seeds", "hidden", "epochs", "batch_size", "learning_rate"}
     options: dict[str, object] = config.model_dump(include=names)
     options |= {name: getattr(config, name) for name in ("vectors", "imported_vectors", "skipgram")}
@@ -282,7 +287,7 @@ def _table(rows: Sequence[AssistRow], share: str) -> AssistTable:
     alone = rows[0]
     of_share = [row for row in rows if row.share == share]
     whole = next(row for row in of_share if row.arm == "all")
-    # Thresholds are sorted, and max keeps the first of equals.
+    # `max` returns the lowest threshold in a tie, because thresholds are sorted.
     best = max((row for row in of_share if row.arm.startswith("skl:")), key=lambda row: row.dev_mean)
     assert best.threshold is not None
     return AssistTable(
@@ -302,7 +307,7 @@ def _table(rows: Sequence[AssistRow], share: str) -> AssistTable:
 def _judged(job: Job, tables: Sequence[AssistTable], rows: Sequence[AssistRow]) -> list[AssistTable]:
     """Add a verdict on the chosen threshold against each other variant.
 
-    Each comparison is made once per share of the training set, and Holm's correction counts these shares.
+    Each comparison is made once per share (layers that both corpora share); Holm's correction counts the shares.
     """
     store = RunStore(job.home)
     verdicts: dict[str, dict[str, AssistVerdict]] = {table.share: {} for table in tables}
@@ -339,13 +344,13 @@ def _verdict(test: Tested) -> AssistVerdict:
 
 
 def _learnt(table: AssistTable, store: RunStore) -> bool:
-    """Return True if at least one tagger learnt something, over the variants in `table.runs`."""
+    """Return True if at least one tagger of the runs in `table.runs` learnt something."""
     runs = [store.get(name) for name in table.runs.values()]
     return any(len(taggers.collapsed_seeds(run)) < len(run.manifest.config["seeds"]) for run in runs)
 
 
 def points(rows: Sequence[AssistRow], share: str) -> list[SweepPoint]:
-    """Return the points of one share and of the primary corpus alone."""
+    """Return F1 at each threshold with one share, and of the primary corpus alone."""
     points = []
     for row in rows:
         if row.share in (share, "none") and row.arm != "random":
@@ -355,7 +360,7 @@ def points(rows: Sequence[AssistRow], share: str) -> list[SweepPoint]:
     return points
 
 
-_SHARED = {"all": "With all of the network shared", "sub-word": "With only the spelling of words shared"}
+_SHARED = {"all": "With all layers shared", "sub-word": "With only the char-CNN shared"}
 _VERDICTS: dict[Word, str] = {
     "improves": "it helps",
     "no evidence": "no evidence of a difference",
@@ -365,7 +370,7 @@ _VERDICTS: dict[Word, str] = {
 
 
 def in_words(table: AssistTable) -> str:
-    """Return the result for one share of the training set in two sentences."""
+    """Return the result for one share (layers that both corpora share) in two sentences."""
     comparisons = []
     for arm, name, over_seeds in (
         ("random", "as many random sentences", None),

@@ -26,7 +26,7 @@ _MAP_FILE = "A file of OLD=NEW lines, instead of or in addition to --type-map."
     type=float,
     default=1.0,
     show_default=True,
-    help="Keep sentences whose SKL is below this. Choose it on the dev set (as `assist` does), never on the test set.",
+    help="Keep sentences with a lower SKL. Choose it on the dev set (as `assist` does), never on the test set.",
 )
 @click.option("--output", type=FILE, help="Write the kept sentences: a CoNLL file (IOB2).")
 @click.option("--drift", type=FILE, help="Write the table of shared entities: a .csv file.")
@@ -41,7 +41,7 @@ def skl(
     as_json: bool,
     **values: object,
 ) -> None:
-    """Score the sentences of an assisting corpus by the drift of their entities; keep those below a threshold."""
+    """Score each sentence of an assisting corpus by the drift of its entities; keep sentences below a threshold."""
     if not 0 < threshold < math.inf:
         raise ConfigError(f"threshold: {threshold:g} must be a number above 0; give for example 1.")
     pairs = (*type_map, *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))
@@ -66,8 +66,9 @@ def skl(
 def assist(type_map: tuple[str, ...], type_map_file: str | None, as_json: bool, **values: object) -> None:
     """Test if adding sentences of an assisting corpus to the primary corpus improves a tagger.
 
-    The variants (arms) add no sentence, all, those below an SKL threshold, or as many random ones. The threshold is the
-    best one on the dev set. All variants train for the same number of steps, except with --preset paper.
+    The variants (arms) add no sentence, all sentences, the sentences below an SKL threshold, or as many random
+    sentences. The threshold is the best one on the dev set. All variants train for the same number of steps, except
+    with --preset paper.
     """
     pairs = (*type_map, *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))
     run = runs.execute("assist", given({**values, "type_map": pairs}, ASSIST), progress)

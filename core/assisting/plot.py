@@ -1,4 +1,4 @@
-"""Figures of the page Assisting: scores with the threshold, F1 by threshold (Murthy et al. 2018, Fig. 1 and 2)."""
+"""Figures of the page Assisting: histogram of scores, and F1 by threshold (Murthy et al. 2018, Fig. 1 and 2)."""
 
 from collections.abc import Sequence
 
@@ -16,9 +16,9 @@ WIDTH = 0.25  # width of a bar in units of SKL; whole-number thresholds lie on a
 def skl_histogram(scores: FloatArray, threshold: float, log: str = "natural") -> go.Figure:
     """Draw a histogram of the scores of kept and dropped sentences.
 
-    scores: `(n,)`, only sentences that share an entity; the others, all 0, would hide the rest.
+    scores: `(n,)`, only of sentences that share an entity. All other scores are 0 and would dominate the histogram.
     """
-    # The axis reaches at least 9, so that figures of different corpora can be compared.
+    # The axis ends at 9 or above, so that figures of different corpora can be compared.
     edges = np.arange(0, max(float(scores.max(initial=0)), threshold, 9) + WIDTH, WIDTH)
     fig = figure(300, x=f"mean symmetric KL divergence (SKL), {'bits' if log == 'base2' else 'nats'}", y="sentences")
     for name, values, colour in (

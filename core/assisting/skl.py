@@ -2,12 +2,12 @@
 
 SKL is the symmetric KL divergence of tag distributions (Murthy et al. 2018, 2). An assisting corpus (another language,
 hospital or firm) helps if it labels the shared entities as the primary corpus does. In each corpus, the counts of an
-entity's types become a distribution; the two distributions give the entity's divergence. A sentence's score is the mean
-divergence of its shared entities; 0 means agreement. A sentence is kept if its score is below a threshold. The scores
-do not depend on the threshold, so one run serves every threshold.
+entity's types become a distribution. The divergence of the two distributions is the entity's drift. A sentence's score
+is the mean divergence of its shared entities; 0 means agreement. A sentence is kept if its score is below a threshold.
+The scores do not depend on the threshold, so one run serves every threshold.
 
 The paper does not state which unit is counted or which probability an unseen type gets. Both are options here; the
-defaults reproduce the printed counts (SOURCES.md, SKL).
+defaults reproduce the counts printed in the paper (SOURCES.md, SKL).
 
 artifacts/  scores.parquet  sentence (a row of the assisting corpus), id, score, overlapping
             drift.parquet   entity, skl, and its count for each type: `primary TYPE`, `assisting TYPE`
@@ -51,15 +51,17 @@ class SklOptions(Config):
     """Options of SKL: what counts as an entity, and how counts become a divergence."""
 
     unit: Literal["token", "surface"] = option(
-        "token", "Unit compared in both corpora, in lower case: every token of an entity, or whole entities."
+        "token", "Unit that is compared, in lower case. token: each token of an entity. surface: whole entities."
     )
     floor: float = option(1e-4, "Least probability of a type, before normalisation.", gt=0, lt=1)
-    add_k: float = option(0.0, "Added to the count of every type instead of the floor; 0: use the floor.", ge=0)
+    add_k: float = option(0.0, "Number added to the count of every type, instead of the floor; 0: use the floor.", ge=0)
     log: Literal["natural", "base2"] = option("natural", "Logarithm: divergence in nats or in bits.")
-    min_count: int = option(1, "An entity that occurs less often in either corpus counts as not shared.", ge=1)
+    min_count: int = option(
+        1, "Minimum of occurrences in each corpus; an entity with fewer does not count as shared.", ge=1
+    )
     shrinkage: float = option(
         0.0,
-        "Pseudo-counts added to each entity, with the types distributed as in all entities together, so that a rare "
+        "Pseudo-counts added to each entity, distributed over types as in all entities together, so that a rare "
         "entity gets a smaller divergence.",
         ge=0,
     )
@@ -69,9 +71,9 @@ class SklOptions(Config):
 class Drift:
     """The entities that two labelled corpora share, and the divergence of each.
 
-    names: m entities in lower case, sorted. types: t type names of both corpora. primary, assisting: `(m, t)` counts of
-    each entity as each type. skl: `(m,)`, 0 means agreement. seen: distinct entities of the primary and of the
-    assisting corpus, shared or not.
+    names: the m shared entities in lower case, sorted. types: the t types of both corpora. primary, assisting: counts
+    per entity and type, `(m, t)`. skl: `(m,)`, 0 means agreement. seen: number of different entities in the primary and
+    in the assisting corpus, shared or not.
     """
 
     names: tuple[str, ...]
@@ -96,7 +98,7 @@ def units(sentence: Sentence, unit: str) -> Iterator[tuple[str, Entity]]:
 def count_types(
     sentences: Iterable[Sentence], unit: str, into: dict[str, Counter[str]] | None = None
 ) -> dict[str, Counter[str]]:
-    """Return {entity: counts per type}, added to the counts of `into`."""
+    """Return {entity: count per type}. If `into` is given, add the counts to it."""
     counts = {} if into is None else into
     for sentence in sentences:
         for name, entity in units(sentence, unit):
@@ -127,7 +129,7 @@ def parse_map(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def compare(primary: Counts, assisting: Counts, options: SklOptions) -> Drift:
-    """Return the drift between two tables of counts; SKL is the same if they are swapped."""
+    """Return the drift between two tables of counts. SKL does not change if the tables are swapped."""
     types = sorted({kind for counts in (primary, assisting) for counter in counts.values() for kind in counter})
     # Sorted, so that the rows do not depend on the order of sentences.
     shared = sorted(
@@ -190,7 +192,7 @@ def score(sentences: Iterable[Sentence], drift: Drift, unit: str) -> tuple[Float
 
 
 def kept(scores: FloatArray, threshold: float) -> BoolArray:
-    """Return `(n,)`, True for scores below the threshold. A threshold of 0 keeps none (Murthy et al. 2018, Fig. 2)."""
+    """Return `(n,)`, True for scores below the threshold. Threshold 0 keeps nothing (Murthy et al. 2018, Fig. 2)."""
     mask: BoolArray = scores < threshold
     return mask
 
@@ -213,7 +215,7 @@ class SklConfig(SklOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityCounts:
-    """Number of entities of each corpus, and of shared entities that drift."""
+    """Number of different entities in each corpus, and number of shared entities that drift."""
 
     primary: int
     assisting: int
@@ -224,8 +226,9 @@ class EntityCounts:
 class SklResult:
     """Result of an `skl` run.
 
-    of: sentences of the assisting corpus. overlapping: entities in both corpora. without_overlap: sentences without a
-    shared entity. kept_below: {threshold: sentences kept}. types_of_one_corpus: {corpus name: types only it has}.
+    of: number of sentences in the assisting corpus. overlapping: number of shared entities. without_overlap: number of
+    sentences without a shared entity. kept_below: {threshold: number of kept sentences}. types_of_one_corpus: {corpus
+    name: types that only this corpus has}.
     """
 
     of: int
@@ -265,7 +268,7 @@ def run(config: SklConfig, job: Job) -> SklResult:
 
 
 def _check(primary: Corpus, assisting: Corpus, types: TypeMap) -> dict[str, list[str]]:
-    """Return {corpus: types that only it has}. Errors: CorpusError if there is nothing to compare."""
+    """Return {corpus: types that only this corpus has}. Errors: CorpusError if there is nothing to compare."""
     for corpus in (primary, assisting):
         if not corpus.types:
             what = "holds no entity" if corpus.labelled else "is not labelled"
@@ -343,7 +346,7 @@ def write(run: Run, ids: IntArray, scores: FloatArray, overlaps: IntArray, drift
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftRow:
-    """A shared entity. primary, assisting: counts per type, most frequent first. in_primary, in_assisting: totals."""
+    """A shared entity. primary, assisting: counts per type as text. in_primary, in_assisting: total counts."""
 
     entity: str
     skl: float
@@ -375,7 +378,7 @@ class SharedLabels:
 class Mark:
     """An entity of an assisting sentence that the primary corpus shares.
 
-    type: its type in this sentence. usual: its most frequent type in the primary corpus.
+    type: type in this sentence. usual: the entity's most frequent type in the primary corpus.
     """
 
     start: int
@@ -389,8 +392,8 @@ class Mark:
 class Assisted:
     """A finished `skl` run.
 
-    scores: `(n,)`, one per sentence of the assisting corpus. overlaps: `(n,)`, occurrences of shared entities. names: m
-    shared entities. types: t types. skl: `(m,)`. counts: `(m, t)` for "primary" and for "assisting".
+    scores: `(n,)`, one per sentence of the assisting corpus. overlaps: `(n,)`, number of shared entities per sentence.
+    names: the m shared entities. types: the t types. skl: `(m,)`. counts: {"primary" or "assisting": `(m, t)`}.
     """
 
     run: str
@@ -407,7 +410,7 @@ class Assisted:
 
     @classmethod
     def read(cls, run: Run, library: Library) -> Self:
-        """Read a finished run. If a corpus was removed, the numbers remain and its sentences raise CorpusError."""
+        """Read a finished run. If a corpus was removed, only reading its sentences raises CorpusError."""
         with read_back(run.artifacts, _SCORES, _DRIFT):
             scores, drift = (pq.read_table(run.artifacts / name) for name in (_SCORES, _DRIFT))
         types = [name.removeprefix("primary ") for name in drift.column_names if name.startswith("primary ")]
@@ -433,7 +436,7 @@ class Assisted:
         return np.flatnonzero(kept(self.scores, threshold))
 
     def sentences(self, rows: IntArray) -> list[Sentence]:
-        """Return the sentences at `rows`, their types renamed by the map."""
+        """Return the sentences at `rows`, with their types renamed by the type map."""
         return [renamed(sentence, self.type_map) for sentence in self.assisting.take(rows)]
 
     def marks(self, sentence: Sentence) -> list[Mark]:
@@ -453,7 +456,7 @@ class Assisted:
         ]
 
     def table(self) -> list[DriftRow]:
-        """Return the drift table: largest SKL first, then the most frequent entity first."""
+        """Return the drift table, largest SKL first. Of entities with equal SKL, the most frequent one comes first."""
         primary, assisting = self.counts["primary"], self.counts["assisting"]
         often = np.minimum(primary.sum(axis=1), assisting.sum(axis=1))
         return [
@@ -474,7 +477,7 @@ class Assisted:
         return ", ".join(f"{self.types[column]} {counts[column]}" for column in order if counts[column])
 
     def seal(self, threshold: float, library: Library) -> Corpus:
-        """Store the kept sentences as a corpus; if all are kept, see `mapped`. Errors: ConfigError if none is kept."""
+        """Store the kept sentences as a corpus; for all, see `mapped`. Errors: ConfigError if none is kept."""
         rows = _some(self.kept(threshold), threshold)
         if len(rows) == len(self.assisting):
             return mapped(self.assisting, self.primary, self.type_map, library)
@@ -502,7 +505,7 @@ class Assisted:
 
 
 def mapped(assisting: Corpus, primary: Corpus, types: TypeMap, library: Library) -> Corpus:
-    """Return an assisting corpus with its types renamed; the same corpus if the map changes none."""
+    """Return an assisting corpus with renamed types; the unchanged corpus if the map renames none of its types."""
     if all(types.get(name, name) == name for name in assisting.types):
         return assisting  # a second corpus would only duplicate the content under another name
     return library.seal(
@@ -514,7 +517,7 @@ def mapped(assisting: Corpus, primary: Corpus, types: TypeMap, library: Library)
 
 
 def random_part(whole: Corpus, n: int, draw: int, network: str, library: Library) -> SharedLabels:
-    """Draw `n` sentences of a whole assisting corpus: the random baseline of a threshold that keeps `n`."""
+    """Draw `n` random sentences of an assisting corpus, as baseline for a threshold that keeps `n` sentences."""
     if n >= len(whole):
         return SharedLabels(assisting=whole.fingerprint)
     rows = np.sort(np.random.default_rng(draw).choice(len(whole), n, replace=False))

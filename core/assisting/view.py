@@ -23,7 +23,7 @@ from core.text.sentence import Sentence
 
 @kept_per_home(4)
 def get(run_id: str) -> Assisted:
-    """Return a finished `skl` run; it is read once per home."""
+    """Return a finished `skl` run. The result is cached per home."""
     return Assisted.read(store().get(run_id), library())
 
 
@@ -56,7 +56,8 @@ def _table(run_id: str) -> Sequence[DriftRow]:
 def drift(run_id: str, search: str = "", least_skl: float = 0.0, least_count: int = 1) -> list[DriftRow]:
     """Return the shared entities, largest SKL first.
 
-    search: text that the entity must contain. least_skl: lowest SKL. least_count: fewest occurrences in each corpus.
+    search: text that the entity must contain. least_skl: minimum SKL. least_count: minimum of occurrences in each
+    corpus.
     """
     return [
         row
@@ -90,7 +91,7 @@ def export_drift(run_id: str, path: Path) -> None:
 def sentences(
     run_id: str, threshold: float, *, at_line: bool = True, n: int = 8
 ) -> tuple[list[tuple[float, Sentence, list[Mark]]], list[tuple[float, Sentence, list[Mark]]]]:
-    """Return (kept, dropped) example sentences that share an entity: score, sentence, marks.
+    """Return examples of kept and of dropped sentences that share an entity, each as (score, sentence, marks).
 
     at_line: True for the sentences nearest to the threshold, False for those farthest from it.
     """
