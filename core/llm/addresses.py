@@ -1,7 +1,7 @@
 """Addresses of language models. Text stays on this computer unless the user names another host.
 
-Addresses of this computer are 127.0.0.0/8, ::1 and `localhost`. None of them is looked up, so no name server and no
-file of the system can lead a request elsewhere.
+Addresses of this computer are 127.0.0.0/8, ::1 and `localhost`. They are never looked up, so neither a name server nor
+a system file can send a request to another computer.
 """
 
 import re
@@ -16,7 +16,8 @@ _LABEL = "[A-Za-z0-9_-]{1,63}"
 _ADDRESS = re.compile(
     rf"(https?)://(\[[0-9A-Fa-f:.]{{2,45}}\]|{_LABEL}(?:\.{_LABEL})*\.?)(?::([0-9]{{1,5}}))?((?:/[A-Za-z0-9._~-]+)*)/?"
 )
-_NUMBER = re.compile("[0-9]+|0[xX][0-9A-Fa-f]*")  # last part of a name that systems read as a number: 127.1, 0x7f000001
+# Last part of a host that systems read as an IP number: 127.1, 0x7f000001.
+_NUMBER = re.compile("[0-9]+|0[xX][0-9A-Fa-f]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,7 @@ class Server:
         return "" if self.here else f"Sentences leave this computer: they go to {self.host}, {how}."
 
     def connected(self, seconds: float) -> socket.socket:
-        """Return a connected socket with this timeout. Errors: OSError of the first IP address."""
+        """Return a connected socket with this timeout. Errors: if no IP address works, the OSError of the first one."""
         if not self.here:
             return socket.create_connection((self.host, self.port), seconds)
         first: OSError | None = None
@@ -55,14 +56,14 @@ class Server:
 
 
 def server_at(address: str, allow_host: str = "") -> Server:
-    """Return the server at an address. allow_host: the host that the user allows, if it is not this computer.
+    """Return the server at an address. allow_host: the other computer that the user allows, "" for none.
 
-    The address is neither looked up nor contacted. Errors: those of `parsed`; ConfigError for another host without
-    `allow_host`, and for an `allow_host` that is not the host.
+    The address is neither looked up nor contacted. Errors: those of `parsed`; ConfigError for another computer without
+    `allow_host`, and for an `allow_host` that differs from the address's host.
     """
     server = parsed(address)
     if allow_host and _plain(allow_host) != server.host:
-        raise ConfigError(f"allow_host: differs from the address's host, {server.host}; give this host in both.")
+        raise ConfigError(f"allow_host: differs from {server.host}, the host of the address; give the same host twice.")
     if not server.here and not allow_host:
         raise ConfigError(
             f"address: {server.host} is not this computer, so sentences would leave it; give 127.0.0.1, ::1 or "
@@ -72,9 +73,9 @@ def server_at(address: str, allow_host: str = "") -> Server:
 
 
 def parsed(address: str) -> Server:
-    """Return the server at an address, also one that the user has not allowed.
+    """Return the server at an address, even if the user has not allowed its host.
 
-    Errors: ConfigError for an address that is not understood. It does not quote the address, which may hold a password.
+    Errors: ConfigError for an invalid address. The message does not quote the address, which may contain a password.
     """
     match = _ADDRESS.fullmatch(address)
     port = int(match[3] or (443 if match[1] == "https" else 80)) if match else 0
@@ -101,7 +102,7 @@ def _plain(host: str) -> str:
 
 
 def _here(host: str, *, bracketed: bool) -> tuple[str, ...]:
-    """Return the IP addresses of this computer that a host means; () for another host. Errors: ConfigError."""
+    """Return the IP addresses of a host if it is this computer, else (). Errors: ConfigError for a malformed host."""
     if host == "localhost":
         return LOCALHOST
     try:

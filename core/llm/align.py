@@ -14,8 +14,9 @@ def aligned(
 ) -> tuple[tuple[Entity, ...], Counter[str]]:
     """Return the entities of a model's answer in the order of the sentence, and the dropped quotes by reason.
 
-    Each quote, in the order of the answer, gets its first occurrence whose tokens are free: occurrences in the same
-    case come before others. An occurrence starts and ends at borders of tokens. White space does not count.
+    The quotes are aligned in the order of the answer. Each quote gets its first occurrence whose tokens are not taken
+    yet; occurrences in the same case are tried first. An occurrence starts and ends at token borders. White space is
+    ignored.
     quotes: items of the answer, each an object with `text` and `type` unless it is malformed.
     """
     exact, folded = _Text(tokens, str), _Text(tokens, str.casefold)
@@ -52,7 +53,7 @@ class _Text:
     def __init__(self, tokens: Sequence[str], fold: Callable[[str], str]) -> None:
         self._text, self._starts, self._ends = "", dict[int, int](), dict[int, int]()
         for number, token in enumerate(tokens):
-            self._starts[len(self._text)] = number  # of several tokens that start here, only the last has letters
+            self._starts[len(self._text)] = number  # If several tokens start here, only the last of them has letters.
             self._text += _solid(fold(token))
             self._ends.setdefault(len(self._text), number + 1)
 

@@ -1,9 +1,9 @@
-"""Answers that models gave, kept in the folder of each run, so that no run asks twice.
+"""Answers of models, stored in the folder of each run, so that no run sends the same request twice.
 
 chunks/answers.jsonl    {"key": sha256 of the request, "text": the answer, "seconds": ...}, one usable answer per line
 
 A request holds the model and the prompt, but no address. A run also reuses the answers of the project's other runs.
-An answer is deleted with the run that asked for it, and so with the corpora of this run.
+An answer is deleted with the run that asked for it; this run is deleted with its corpora.
 """
 
 import json
@@ -19,7 +19,7 @@ from core.runs.run import Run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A usable answer. key: sha256 of the request. seconds: time that the model took, repeated requests included."""
+    """A usable answer. key: sha256 of the request. seconds: time that the model took, including repeated requests."""
 
     key: str
     text: str
@@ -59,7 +59,7 @@ def _line(answer: Answer) -> bytes:
 
 
 def _read(file: Path) -> Iterator[Answer]:
-    """Yield the usable answers of a file. Damaged lines, and a line that was cut off by a kill, are left out."""
+    """Yield the usable answers of a file. Damaged lines, and a last line that was cut off, are left out."""
     with suppress(FileNotFoundError), file.open("rb") as lines:
         for line in WholeLines(lines):
             with suppress(ValueError, TypeError, RecursionError):

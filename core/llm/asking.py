@@ -1,4 +1,4 @@
-"""Ask a model about many sentences, some at a time: requests are repeated after problems, and answers are kept."""
+"""Ask a model about many sentences in parallel. Requests are repeated after problems, and answers are stored."""
 
 import time
 from collections import Counter
@@ -12,7 +12,7 @@ from core.llm.prompt import REMINDER, quotes_in
 from core.reporter import Reporter
 
 BACKOFF = 1.0  # seconds until the first retry after a problem of the server; each further retry waits 4 times as long
-FIRST = 5  # of this many first requests, at least one must succeed
+FIRST = 5  # number of first requests of which at least one must succeed
 NO_LIST = "no JSON list"
 _POLL = 0.1  # seconds between two checks for a cancellation
 Body = Callable[[str, str], bytes]  # (key, hint for the prompt) -> body of the request
@@ -28,11 +28,11 @@ def ask_all(
     at_once: int,
     retries: int,
 ) -> Counter[str]:
-    """Ask for all answers that are missing, and return the number of sentences without a usable answer, by reason.
+    """Send all requests without an answer, and return the number of sentences without a usable answer, by reason.
 
-    wanted: {key: number of sentences with this request}. at_once: requests at a time. retries: repetitions of a request
-    without a usable answer. Errors: ModelError if more than half of the sentences, or all of the first requests, get no
-    usable answer; errors of `Client.ask`; Cancelled.
+    wanted: {key of a request: number of its sentences}. at_once: number of parallel requests. retries: number of
+    repetitions of a request without a usable answer. Errors: ModelError if more than half of the sentences, or all of
+    the first requests, get no usable answer; errors of `Client.ask`; Cancelled.
     """
     missing = iter([key for key in wanted if not answers.get(key)])
     total = sum(wanted.values())
@@ -63,7 +63,7 @@ def ask_all(
 
 
 def in_words(counts: Mapping[str, int]) -> str:
-    """Format numbers by reason: "HTTP 500: 3, no JSON list: 1"."""
+    """Format counts by reason: "HTTP 500: 3, no JSON list: 1"."""
     return ", ".join(f"{reason}: {n:,}" for reason, n in sorted(counts.items()))
 
 
@@ -79,7 +79,7 @@ def _ask(client: Client, key: str, body: Body, retries: int) -> Answer | str:
             if attempt < retries:
                 client.closed.wait(BACKOFF * 4**attempt)
         elif quotes_in(reply.text) is None:
-            # The same request would get the same answer.
+            # Add a hint, because the same request would get the same answer.
             problem, hint = NO_LIST, REMINDER
         else:
             return Answer(key=key, text=reply.text, seconds=round(time.monotonic() - began, 3))

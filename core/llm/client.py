@@ -19,16 +19,16 @@ from core.llm.addresses import Server
 KEY = "WINNOW_LLM_KEY"  # environment variable with the key of the server, if it needs one
 MOST_BYTES = 1 << 22  # largest response; an answer of 32,000 tokens has about 200 kB
 TIME_OUT, LOST, TOO_LARGE, NO_ANSWER = "no answer in time", "connection lost", "too large", "no chat completion"
-_PATIENCE = 10.0  # seconds to wait for a connection before an experiment starts
-_AGAIN = (408, 425, 429)  # HTTP status codes of problems that may pass, besides 500 and above
+_PATIENCE = 10.0  # time limit of `check_reachable`, in seconds
+_AGAIN = (408, 425, 429)  # HTTP status codes below 500 for which a repeated request may succeed
 _SENDABLE = re.compile("[!-~]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """Reply to one request. text: the model's answer. problem: why there is none; "" if there is one.
+    """Reply to one request. text: the model's answer. problem: reason if there is no answer, else "".
 
-    again: True if the problem may pass.
+    again: True if the same request may succeed later.
     """
 
     text: str = ""
@@ -49,7 +49,7 @@ class Client:
         self._headers = {"Content-Type": "application/json", "Connection": "close"}
         if key := os.environ.get(KEY, ""):
             if not _SENDABLE.fullmatch(key):
-                raise ConfigError(f"{KEY}: has a blank or a letter beyond ASCII, so it is no key; correct or unset it.")
+                raise ConfigError(f"{KEY}: has a blank or a non-ASCII letter, so it is not a key; correct or unset it.")
             self._headers["Authorization"] = f"Bearer {key}"
         self._guard, self._open = threading.Lock(), set[_Connection]()
 
@@ -80,7 +80,7 @@ class Client:
             connection.close()
             with self._guard:
                 self._open.discard(connection)
-        if connection.stopped:  # a body that was cut short raises no error
+        if connection.stopped:  # because reading a body that was cut short raises no error
             return Reply(problem=TIME_OUT, again=True)
         self._refuse(status)
         if status != 200:
@@ -88,7 +88,7 @@ class Client:
         return Reply(problem=TOO_LARGE) if len(data) > MOST_BYTES else _reply(data)
 
     def close(self) -> None:
-        """End all requests, also those of other threads."""
+        """End all requests, including the requests of other threads."""
         with self._guard:
             self.closed.set()
             opened = list(self._open)
@@ -96,7 +96,7 @@ class Client:
             connection.stop()
 
     def _refuse(self, status: int) -> None:
-        """Raise ModelError for an HTTP status that every request would get."""
+        """Raise ModelError for an HTTP status that every further request would get too."""
         problems = {
             401: f"refuses access; set the key in the environment variable {KEY}",
             403: f"refuses access; check the key in the environment variable {KEY}",
@@ -110,7 +110,7 @@ class Client:
 
 
 def check_reachable(server: Server) -> None:
-    """Connect to a server without sending anything. Errors: ResourceError if that fails within a few seconds."""
+    """Connect to a server without sending anything. Errors: ResourceError if that takes over 10 seconds or fails."""
     try:
         server.connected(_PATIENCE).close()
     except OSError as error:
@@ -125,7 +125,7 @@ def _nothing_at(server: Server) -> ResourceError:
 
 
 class _Connection(HTTPConnection):
-    """A connection that another thread can end with `stop`. stopped: True after a call of `stop`.
+    """A connection that any thread can end with `stop`. stopped: True after a call of `stop`.
 
     http.client follows no redirect and reads no proxy from the environment.
     """
@@ -166,7 +166,7 @@ class _Connection(HTTPConnection):
 
     def _use(self, opened: socket.socket) -> None:
         self.sock = self._live = opened
-        if self.stopped:  # `stop` may have come before this socket was known
+        if self.stopped:  # `stop` may have been called before `_live` was set
             raise TimeoutError
 
 

@@ -11,7 +11,7 @@ from core.text.words import fold
 
 
 class Nearest:
-    """Finds the sentences that are nearest to another one, by the cosine of binary TF-IDF vectors. Needs no model."""
+    """Finds the sentences nearest to a given sentence by the cosine of binary TF-IDF vectors. Needs no model."""
 
     def __init__(self, sentences: Sequence[Sentence]) -> None:
         rows = dict[str, list[int]]()
@@ -27,16 +27,17 @@ class Nearest:
         self._length: FloatArray = np.sqrt(np.where(squares > 0, squares, 1.0))
 
     def of(self, sentence: Sentence, k: int) -> list[int]:
-        """Return the rows of the k nearest sentences, the nearest first; after a tie, the lower row first.
+        """Return the rows of the k nearest sentences, nearest first. In a tie, the lower row comes first.
 
-        Words that occur in none of the sentences do not change the order, so the vector of `sentence` leaves them out.
+        The vector of `sentence` has only words that occur in the other sentences. Other words would not change the
+        order.
         """
         dot = np.zeros(len(self._length))
         known = [word for word in _words(sentence) if word in self._rows]
         for word in known:
             dot[self._rows[word]] += self._idf[word] ** 2
         length = sqrt(sum(self._idf[word] ** 2 for word in known)) or 1.0
-        # Rounded, so that equal sentences stay equal on every processor.
+        # Rounded, so that equally near sentences tie on every processor.
         order = np.argsort(-np.round(dot / self._length / length, 9), kind="stable")
         return [int(row) for row in order[:k]]
 

@@ -31,28 +31,31 @@ ASKING = ("llm", "queue")  # kinds of run that ask a model and keep its answers
 
 
 class LlmOptions(Config):
-    """Options that an experiment may set too: the allowed host, the examples, and the limits of requests."""
+    """Options that experiments have too: the allowed host, the examples, and the limits of requests."""
 
-    allow_host: str = option(
-        "", "Host of the address, if it is another computer. All sentences are then sent to that computer."
-    )
+    allow_host: str = option("", "Host of the address, if it is another computer. All sentences are sent to this host.")
     examples: int = option(
-        5, "Training sentences to show with each sentence: those that share most words with it.", ge=0, le=100
+        5,
+        "Number of examples per sentence: the training sentences that share most words with the sentence.",
+        ge=0,
+        le=100,
     )
     guidelines: str = option(
-        "", "Text for the prompt: what belongs to each type, and what does not.", max_length=20_000
+        "", "Text for the prompt that explains what belongs to each type and what does not.", max_length=20_000
     )
     max_tokens: int = option(1024, "Longest answer, reasoning included.", unit="tokens", ge=16, le=100_000)
     timeout: float = option(120.0, "Time limit of one request.", unit="seconds", gt=0, le=3600)
-    retries: int = option(2, "Repetitions of a request that got no usable answer.", ge=0, le=10)
-    at_once: int = option(1, "Requests at a time. Above 1, a server may give slightly different answers.", ge=1, le=64)
+    retries: int = option(2, "Number of repetitions of a request without a usable answer.", ge=0, le=10)
+    at_once: int = option(
+        1, "Number of parallel requests. Above 1, a server may give slightly different answers.", ge=1, le=64
+    )
 
 
 class LlmConfig(LlmOptions):
-    """Options: the model, its server, the test sets, and those of `LlmOptions`."""
+    """Options: the model, its server, the training set and the test sets, in addition to `LlmOptions`."""
 
-    model: str = option(..., "Name of the model, as its server knows it.", min_length=1, max_length=200)
-    train: str = option(..., "Training set: its types are asked for, and the examples come from it.", corpus=True)
+    model: str = option(..., "Name of the model on its server.", min_length=1, max_length=200)
+    train: str = option(..., "Training set, which gives the types to ask for and the examples.", corpus=True)
     test: tuple[str, ...] = option(..., "Test sets: labelled sentences.", corpus=True, min_length=1)
     address: str = option(
         "http://127.0.0.1:11434/v1",
@@ -80,10 +83,10 @@ class LlmConfig(LlmOptions):
 class LlmResult:
     """Result of an `llm` run.
 
-    sentences: number of sentences in all test sets. unanswered: sentences without a usable answer, which count as
-    sentences without entities, by reason. quotes: entities in all answers. dropped: quotes that are no entity, by
-    reason (`align`). tests: scores on each test set. seconds: sum over the requests behind all usable answers, also
-    those that another run sent.
+    sentences: number of sentences in all test sets. unanswered: {reason: number of sentences without a usable answer};
+    these count as sentences without entities. quotes: number of entities in all answers. dropped: {reason: number of
+    quotes that could not be aligned} (`align`). tests: scores on each test set. seconds: total time of the requests for
+    all usable answers, including requests of other runs.
     """
 
     sentences: int
@@ -102,7 +105,7 @@ class _Requests:
         self._nearest, self._begin = Nearest(train), beginning(types, config.guidelines)
 
     def body(self, sentence: Sentence, hint: str = "") -> bytes:
-        """Return the request about a sentence. hint: text of the prompt just before the sentence."""
+        """Return the request about a sentence. hint: text to insert before the sentence in the prompt."""
         rows = self._nearest.of(sentence, self._config.examples)
         # The nearest example comes last, next to the sentence.
         examples = [self._train[row] for row in reversed(rows)]
@@ -115,7 +118,7 @@ class _Requests:
 
 
 def check(config: LlmConfig, _: Job) -> None:
-    """Refuse a server that cannot be reached, before anything is computed. Errors: ResourceError."""
+    """Check that the server can be reached, before anything is computed. Errors: ResourceError."""
     check_reachable(server_at(config.address, config.allow_host))
 
 
@@ -130,7 +133,7 @@ def run(config: LlmConfig, job: Job) -> LlmResult:
 
 
 def find(config: LlmConfig, sentences: Sequence[Sentence], job: Job) -> list[Prediction]:
-    """Return what the model finds in sentences, asked as in a run with these options.
+    """Return the entities that the model finds in sentences. It is asked as in a run with these options.
 
     A sentence without a usable answer gets no entity. Errors: those of `run`.
     """
@@ -140,7 +143,7 @@ def find(config: LlmConfig, sentences: Sequence[Sentence], job: Job) -> list[Pre
 
 
 def _taught(config: LlmConfig, job: Job) -> tuple[list[Sentence], list[str]]:
-    """Return the training sentences and their types, sorted. Errors: CorpusError if they hold no entity."""
+    """Return the training sentences and their types, sorted. Errors: CorpusError if no sentence has an entity."""
     job.context.stage("reading the labelled sentences")
     corpus = job.corpus(config.train)
     train = labelled(corpus)
@@ -161,7 +164,7 @@ def _asked(
     """Ask the model about the sentences of all parts.
 
     Return the key of each sentence's request, the answers, and the number of sentences without an answer by reason.
-    without: end of the note on sentences without an answer, such as "have no suggestion".
+    without: words for the note on sentences without an answer, such as "have no suggestion".
     """
     server = server_at(config.address, config.allow_host)
     if server.warning:
@@ -199,14 +202,14 @@ def _keyed(requests: _Requests, sentence: Sentence, sentences: dict[str, Sentenc
 
 
 def _read(sentence: Sentence, answer: Answer | None, types: Sequence[str]) -> tuple[Prediction, int, Counter[str]]:
-    """Return what an answer finds in a sentence, its number of quotes, and the dropped quotes by reason."""
+    """Return the entities of an answer, its number of quotes, and the number of dropped quotes by reason."""
     listed = quotes_in(answer.text) or [] if answer else []
     entities, dropped = aligned(sentence.tokens, listed, types)
     return Prediction(entities=entities, confidence=(1.0,) * len(entities)), len(listed), dropped
 
 
 def _note(job: Job, train: Sequence[Sentence], tests: Sequence[Sequence[Sentence]]) -> None:
-    """Note the types that the model cannot find, and the number of test sentences that are also training sentences."""
+    """Note the types that the model cannot find, and the number of test sentences that are also in the training set."""
     if missing := sorted(types_of(*tests) - types_of(train)):
         job.context.note(
             f"Types that the prompt does not name, because the training set lacks them: {', '.join(missing)}."
@@ -227,7 +230,7 @@ def _scored(
     *,
     unanswered: Mapping[str, int],
 ) -> LlmResult:
-    """Align the answers and score them. keys: key of each test sentence's request, one list per test set."""
+    """Align the answers and score them. keys: for each test set, the key of each sentence's request."""
     scores, quotes, dropped, seconds = list[OverSeeds](), 0, Counter[str](), dict[str, float]()
     for number, (gold, own) in enumerate(zip(tests, keys, strict=True)):
         found = []

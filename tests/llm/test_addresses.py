@@ -117,7 +117,7 @@ def test_another_host_needs_an_option_with_its_name(address: str) -> None:
     with pytest.raises(ConfigError, match="not this computer, so sentences would leave it"):
         server_at(address)
     for other in ("127.0.0.1", "localhost", "example.org", f"{host}x", host[1:]):
-        with pytest.raises(ConfigError, match="allow_host: differs from the address's host"):
+        with pytest.raises(ConfigError, match="allow_host: differs from"):
             server_at(address, other)
     server = server_at(address, host.upper())
     assert server.here == ()
