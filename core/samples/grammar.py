@@ -66,7 +66,7 @@ class Grammar:
             self._read(file)
 
     def line(self, topic: str) -> Line:
-        """Return a sentence of the rule `topic`. Its alternatives are drawn without replacement until all were used."""
+        """Return a sentence of the rule `topic`. No alternative of this rule is drawn again before all were used."""
         deck = self._decks.setdefault(topic, [])
         if not deck:
             deck.extend(shuffled(range(len(self.rules[topic])), self.rng))
@@ -86,7 +86,7 @@ class Grammar:
         return [_MARK.sub(r"\2", _tidy(text)) for text in marked]
 
     def _each(self, part: _Part, names: Collection[str], known: dict[str, list[str]]) -> list[str]:
-        """Return texts that together use every alternative of `part`. known: cache of each rule's texts."""
+        """Return texts that together use every alternative of `part`. known: cache, {rule: texts}."""
         match part:
             case str():
                 return [part]
@@ -132,7 +132,7 @@ class Grammar:
 
     def _fresh(self, name: str, used: dict[str, set[str]]) -> str:
         options = self.rules[name]
-        # After eight draws accept a repetition, so that a rule with few alternatives does not loop forever.
+        # After eight draws, accept a repetition. Otherwise a rule with few alternatives would loop forever.
         for _ in range(8):
             words = self._expand(options[pick(len(options), self.rng)], used)
             if words not in used.setdefault(name, set()):
@@ -142,9 +142,9 @@ class Grammar:
 
 
 def _side_by_side(columns: Sequence[Sequence[str]], shift: int) -> list[str]:
-    """Return, for each i, the i-th texts of all columns joined to one text. Shorter columns are repeated.
+    """Join the first texts of all columns to one text, then the second texts, and so on. Shorter columns are repeated.
 
-    shift: column k begins with its text number shift * k instead of 0.
+    shift: column k begins with its text of index shift * k instead of 0.
     """
     longest = max(map(len, columns), default=0)
     return ["".join(texts[(i + shift * k) % len(texts)] for k, texts in enumerate(columns)) for i in range(longest)]
@@ -182,9 +182,9 @@ def mark(marked: str, *, topic: str, template: str) -> Line:
 
 
 def _parse(pieces: list[str]) -> tuple[tuple[_Part, ...], str]:
-    """Return the parts before the next `|` or `}`, and this character, "" at the end.
+    """Return the parts before the next `|` or `}`, and this character. At the end of the line, it is "".
 
-    pieces: in reverse order; those that were used are removed.
+    pieces: pieces of the line in reverse order. Parsed pieces are removed from the list.
     """
     parts: list[_Part] = []
     while pieces:

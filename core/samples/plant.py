@@ -1,4 +1,4 @@
-"""Make copies of lines that `hygiene` must find (SOURCES.md, Near duplicates), and prevent unplanned duplicates.
+"""Make copies of lines, which `hygiene` must find (SOURCES.md, Near duplicates), and prevent unplanned duplicates.
 
 The limits of `Guard` are stricter than the limits of `hygiene`, so that `hygiene` finds only the planted copies.
 """
@@ -15,8 +15,8 @@ from core.text.words import fold, tokenize
 _JACCARD = 0.6  # largest Jaccard similarity of the 5-grams of two lines (`hygiene` flags 0.8)
 _EDIT = 0.88  # largest edit similarity of two short lines (`hygiene` flags 0.9)
 _SHORT = 10  # words; lines up to this length are also compared by edit similarity
-# A line is rejected if it shares this many consecutive words with a held-out line. The second limit is used if one of
-# the two is short. The limits of `hygiene` are 13 and 8.
+# A line is rejected if it shares this number of consecutive words with a held-out line. The second limit is used if one
+# of the two lines is short. The limits of `hygiene` are 13 and 8.
 _LONG_RUN, _SHORT_RUN = 12, 7
 _FEW = 13  # words; lines up to this length count as short in this comparison
 
@@ -38,7 +38,7 @@ class Guard:
         self._runs_of_short: set[Run] = set()
 
     def admit(self, line: Line, *, held_out: bool = False) -> bool:
-        """Add `line` and return True if it is different enough from all earlier lines; otherwise return False.
+        """Add `line` and return True if it differs enough from all earlier lines; otherwise return False.
 
         held_out: True for a line of the dev or test set, from which all later lines must differ even more.
         """
@@ -78,7 +78,7 @@ class Guard:
         )
 
     def _like_a_short_one(self, folded: str) -> bool:
-        # A text has len - 2 trigrams, and an edit changes at most three of them. Another 5 may be repetitions.
+        # A text has len - 2 trigrams, and an edit changes at most three of them. Allow for 5 repeated trigrams.
         needed = len(folded) - 7 - 3 * (1 - _EDIT) * len(folded) / _EDIT
         close = self._trigrams.sharing(_trigrams(folded), int(needed))
         return any(similarity(folded, self._shorts[i], _EDIT) > _EDIT for i in close)
@@ -97,10 +97,10 @@ class _Index(Generic[T]):
         self._sets.append(items)
 
     def sharing(self, items: set[T], n: int) -> list[int]:
-        """Return the indices of the sets that share at least `n` items with `items` (one item if n < 1)."""
+        """Return the indices of the sets that share at least `n` items with `items` (at least one item if n < 1)."""
         n = max(1, n)
-        # A set that shares n items contains at least one of any len - n + 1 items, so looking up that many is enough.
-        # Look up the rarest items, because they are in the fewest sets.
+        # A set that shares n items contains at least one of any len - n + 1 items, so it is enough to look up len - n +
+        # 1 items. Look up the rarest items, because they are in the fewest sets.
         rare = sorted(items, key=lambda item: len(self._holders.get(item, ())))[: max(0, len(items) - n + 1)]
         near = {i for item in rare for i in self._holders.get(item, ())}
         return [i for i in near if len(items & self._sets[i]) >= n]
@@ -131,7 +131,7 @@ def similarity(a: str, b: str, least: float = 0.0) -> float:
     """Return 1 - Levenshtein distance / length of the longer text; 0 if it is below `least`."""
     longer = max(1, len(a), len(b))
     allowed = (1 - least) * longer
-    # Each letter that is more frequent in one text needs an edit. This bound excludes most pairs at low cost.
+    # Each letter that one text has in excess of the other needs an edit. This bound excludes most pairs at low cost.
     if (Counter(a) - Counter(b)).total() > allowed or (Counter(b) - Counter(a)).total() > allowed:
         return 0.0
     row = list(range(len(b) + 1))

@@ -40,7 +40,7 @@ class Plan:
     """Composition of a set.
 
     task: topics of T_C. inside, outside: in-domain and off-domain topics of D_C. A topic that is named twice gives
-    twice as many sentences. bias: paragraph for ABOUT.md.
+    twice as many sentences. bias: paragraph for ABOUT.md on the planted bias.
     """
 
     title: str
@@ -124,7 +124,7 @@ def build(name: Name, folder: Path, seed: int = 0) -> None:
     """Write the set `name` into `folder`; the same seed gives the same bytes. Errors: ConfigError."""
     if name not in SETS:
         raise ConfigError(f"demo: there is no sample set {name!r}; choose one of {', '.join(SETS)}.")
-    # Use a seed per set, so that the two sets are independent and each can be built alone.
+    # Each set has its own seed, so that one set can be built without the other.
     rng = Random(f"{name} {seed}")
     grammar, guard, plan = grammar_of(name, rng), Guard(), SETS[name]
     # Draw held-out sentences first, because the guard keeps all later sentences different from them.
@@ -147,7 +147,7 @@ def build(name: Name, folder: Path, seed: int = 0) -> None:
 
 
 def draw(grammar: Grammar, guard: Guard, topics: Sequence[str], n: int, *, held_out: bool = False) -> list[Line]:
-    """Draw `n` lines from the topics in turn. If the guard rejects a line, continue with the next topic.
+    """Draw `n` lines, one from each topic in turn. If the guard rejects a line, continue with the next topic.
 
     held_out: see `Guard.admit`. Errors: InputError if the grammar has too few different sentences.
     """
@@ -191,7 +191,7 @@ def _plant(
 
 
 def _copies(lines: list[Line], free: list[int], kind: str, n: int, rng: Random) -> list[tuple[int, plant.Copy]]:
-    """Make `n` copies of different lines. Remove the indices of all tried lines from `free`."""
+    """Make `n` copies of different lines. The index of each line that is tried is removed from `free`."""
     copies: list[tuple[int, plant.Copy]] = []
     while len(copies) < n:
         i = free.pop()
