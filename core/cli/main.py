@@ -90,7 +90,7 @@ class Main(click.Group):
 
 
 def _own_first(main: click.Group, args: Sequence[str]) -> list[str]:
-    """Return `args` with the options of `main` moved to the front, except options that the subcommand has too."""
+    """Return `args` with the options of `main` moved to the front, except options that the subcommand also has."""
     own, front, rest, left = _takes_value(main), list[str](), list[str](), list(args)
     command: click.Command = main
     theirs: Mapping[str, bool] = {}
@@ -125,7 +125,7 @@ def _takes_value(command: click.Command) -> dict[str, bool]:
     type=click.Path(file_okay=False, readable=False),
     help="Folder of the projects, with their corpora and runs.",
 )
-@click.option("--project", envvar="WINNOW_PROJECT", help="Name of the project. Default: the oldest.")
+@click.option("--project", envvar="WINNOW_PROJECT", help="Name of the project. Default: the oldest project.")
 @click.option(
     "--device",
     envvar="WINNOW_DEVICE",
@@ -180,7 +180,7 @@ with_examples(main)
 
 
 def _by_flag(error: WinnowError) -> str:
-    """Return the message of an error. An option's name at its start is replaced by the flag (`--seed: ...`)."""
+    """Return the message of an error. An option's name at the beginning becomes its flag (`--seed: ...`)."""
     text, option = str(error), error.option if isinstance(error, ConfigError) else ""
     name = option.partition(".")[0]
     return commands.flag(name) + text.removeprefix(name) if option and text.startswith(name) else text

@@ -19,7 +19,7 @@ from core.projects import runs
 Options = dict[str, object]
 Command = TypeVar("Command", bound=Callable[..., object])
 _YES_OR_NO = (bool, bool | None)
-COMMA, COMMA_BEFORE_NAME = re.compile(","), re.compile(r",(?=\s*[\w.-]+=)")  # the latter does not split `k=1,5`
+COMMA, COMMA_BEFORE_NAME = re.compile(","), re.compile(r",(?=\s*[\w.-]+=)")  # the second one does not split `k=1,5`
 
 
 class _Corpus(click.ParamType[str]):
@@ -58,14 +58,14 @@ def several(context: click.Context, param: click.Parameter, typed: Sequence[str]
 
 
 def several_pairs(context: click.Context, param: click.Parameter, typed: Sequence[str]) -> tuple[str, ...]:
-    """Return the NAME=VALUE pairs of a repeatable option. Their values may contain commas. Otherwise as `several`."""
+    """Return the NAME=VALUE pairs of a repeatable option, as `several` does. Here, values may contain commas."""
     return tuple(part for text in typed for part in _parts(text, COMMA_BEFORE_NAME))
 
 
 def _parts(text: str, separator: re.Pattern[str]) -> list[str]:
     """Split a text and drop blank items.
 
-    If all items are blank, return the text itself. It is refused later; an empty list would mean the default.
+    If all items are blank, return the text itself, which is refused later. An empty list would select the default.
     """
     return [part for part in (part.strip().rstrip(",") for part in separator.split(text)) if part] or [text]
 
@@ -104,7 +104,7 @@ def _extra(field: FieldInfo) -> Mapping[str, object]:
 
 
 def _flags(name: str, field: FieldInfo) -> tuple[str, ...]:
-    """Return the flags of an option: its flag, and the field name if that differs (`--seed` and `--seeds`).
+    """Return the flags of an option: the usual flag, and the field's name if it differs (`--seed` and `--seeds`).
 
     A yes-or-no option gets the flags `--name/--no-name`, unless its default is no.
     """
@@ -132,12 +132,12 @@ def _click_kind(field: FieldInfo) -> Attributes:
 
 
 def _metavar(kind: object) -> str:
-    """Return the word for an option's values in the help: INT, FLOAT, TEXT or NAME=VALUE; for a list, of its items."""
+    """Return the word for an option's value, or for an item of a list, in the help: INT, FLOAT, TEXT or NAME=VALUE."""
     if get_origin(kind) is dict:
         return "NAME=VALUE"
     if kind in (int, float):
         return "INT" if kind is int else "FLOAT"
-    # For an optional value or a list: the first inner type that is not text.
+    # Use the first type that is not text in an optional value or a list.
     inner = [_metavar(each) for each in get_args(kind) if each not in (type(None), ...) and not isinstance(each, str)]
     return next((name for name in inner if name != "TEXT"), "TEXT")
 

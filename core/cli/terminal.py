@@ -19,7 +19,7 @@ from core.runs.run import Run
 from core.shown import shown, shown_json
 
 Result = dict[str, object]
-Write = Callable[[Run, str], Mapping[str, str]]  # function from run and typed path to entries to add to the result
+Write = Callable[[Run, str], Mapping[str, str]]  # takes run and typed path; returns entries for the result
 _IMPORTS = 0.1  # share of the bar for all imports of a command
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
 
@@ -41,8 +41,9 @@ def echo_json(value: object) -> None:
 class _Progress:
     """Shows the events of a command's runs on stderr.
 
-    On a terminal, one line shows a bar for all of the command, the part, the stage and its count, and each event
-    overwrites it. Elsewhere, each part and stage is a line of its own. Notes and devices are always lines.
+    On a terminal, one line shows a bar for the whole command, the part, the stage and the stage's count. Each event
+    overwrites this line. Elsewhere, each part and each stage is printed as a separate line. Notes and devices are
+    always separate lines.
     """
 
     def __init__(self) -> None:
@@ -54,7 +55,7 @@ class _Progress:
         self._state, self._before, self._after, self._reached = RunState(), 0.0, 1.0, 0.0
 
     def importing(self, event: Event) -> None:
-        """Show an event of an import that the command needs first. Imports take little of the bar."""
+        """Show an event of an import that the command needs first. All imports together fill `_IMPORTS` of the bar."""
         if event.kind == "started":
             self._after = self._reached + (_IMPORTS - self._reached) / 2
         self(event)
@@ -78,7 +79,7 @@ class _Progress:
             echo(f"{line:<{width}}"[:width], err=True, begin="\r")
 
     def _follow(self, event: Event) -> None:
-        """Update the part, the stage, its count, and the share of the command that is done."""
+        """Update the part, the stage, the stage's count, and the share of the command that is done."""
         data = event.data
         if event.kind == "started":
             self._before, self._state = self._reached, RunState()
@@ -94,7 +95,7 @@ class _Progress:
         elif event.kind in ENDINGS:
             self._part = self._stage = self._count = ""
             if event.kind == "succeeded" and self._after < 1:
-                self._reached, self._after = self._after, 1.0  # the command's own run follows
+                self._reached, self._after = self._after, 1.0  # the next run is the command's own
             else:
                 self._forget()
 
@@ -112,7 +113,7 @@ progress = _Progress()
 
 
 def note_spoilt() -> None:
-    """List on stderr the files of the project that cannot be read, so that users know that a list is incomplete."""
+    """Print the project's unreadable files on stderr, so that users know that a printed list is incomplete."""
     for file in unreadable():
         echo(f"note: this file cannot be read, so its content is left out: {file.relative_to(home())}", err=True)
 
@@ -149,7 +150,7 @@ def in_words(value: object) -> str:
 def remove_everything(reference: str, as_json: bool) -> None:
     """Remove a corpus or run and everything made from it.
 
-    A note first counts everything that will be removed. On a terminal, the user must confirm the removal.
+    First print a note that counts everything to remove. On a terminal, the user must confirm the removal.
     """
     doomed = removals.removal(reference)
     echo(f"note: to be removed: {doomed.in_words}; kept: original files, downloads, copies in other folders", err=True)
@@ -171,7 +172,7 @@ def finish(
 ) -> Result:
     """Print a finished run's result and return it. If `output` is given, first call `write` with the run and this path.
 
-    plain: function from the result to the lines that are printed without `as_json`. finding: verdict to print last.
+    plain: function that returns the lines to print for a result, unless `as_json`. finding: verdict to print last.
     """
     result = {"run": run.id, **run.result()}
     if finding:
@@ -184,7 +185,7 @@ def finish(
 
 
 def artifact(find: Callable[[str], Path]) -> Write:
-    """Return a `Write` that copies an artifact of the run. find: function from the run's id to the file or folder."""
+    """Return a `Write` that copies an artifact of the run. find: returns the file or folder for a run's id."""
 
     def write(run: Run, output: str) -> Mapping[str, str]:
         deliver.take(run.id, {find(run.id): output})
