@@ -18,19 +18,19 @@ from core.tagging.evaluations import OverSeeds
 
 
 def list_option(option: str, *flags: str) -> Callable[[Command], Command]:
-    """Return an option for lists of names. option: the option that they extend. flags: its names, default `--list`."""
+    """Return a click option for lists of names. option: option to which they are added. flags: default `--list`."""
     return click.option(
         *(flags or ("--list",)),
         "lists",
         multiple=True,
         callback=several,
         metavar="FILE[=TYPE],...",
-        help=f"Lists of names to add to {option}: .txt, .tsv, .csv or .pkl files. TYPE: type of names that have none.",
+        help=f"Lists of names to add to {option}: .txt, .tsv, .csv or .pkl files. TYPE: type of names without one.",
     )
 
 
 def with_lists(values: Mapping[str, object], option: str, lists: Sequence[str]) -> dict[str, object]:
-    """Store lists of names as labelled corpora, and add them to an option. lists: each FILE or FILE=TYPE."""
+    """Store lists of names as labelled corpora, and add the corpora to an option. lists: each is FILE or FILE=TYPE."""
     known = values.get(option, ())
     assert isinstance(known, tuple)
     return {**values, option: (*known, *map(add_typed, lists))}
@@ -50,14 +50,14 @@ def dictionary(lists: Sequence[str], as_json: bool, **values: object) -> None:
 def _lines(run: Run) -> list[str]:
     result = read(run, DictionaryResult)
     lines = [f"run         {run.id}", f"names       {result.names:,}, {result.ambiguous:,} of them with several types"]
-    lines.append(f"seconds     {result.seconds:.1f} to look them up in all test sets")
+    lines.append(f"seconds     {result.seconds:.1f} to look the names up in all test sets")
     if result.common:
         lines.append(f"left out    {count(result.common, 'name')}, more common outside of the domain")
     return [*lines, *test_lines(run, result.tests)]
 
 
 def test_lines(run: Run, tests: Sequence[OverSeeds]) -> list[str]:
-    """Return the scores on each test set of a run, by type, as lines of text."""
+    """Return the scores of a run as lines of text, by test set and type."""
     lines = list[str]()
     for mark, test in zip(run.manifest.config["test"], tests, strict=True):
         lines.append(f"{library().find(mark).name}: score (F1) {test.mean:.2f}")

@@ -1,4 +1,4 @@
-"""`dictionary`: look the names of lists up in test sets, and score what is found. Nothing is trained.
+"""`dictionary`: look the names of lists up in test sets, and score the matches. Nothing is trained.
 
 The result shows how well lists of names work without labels (SOURCES.md, Dictionary). Artifacts: as for `evaluate`, one
 split per test set.
@@ -20,7 +20,7 @@ from core.text.sentence import Sentence
 
 
 class DictionaryConfig(Config):
-    """Options: the lists of names, the test sets, and which names are left out."""
+    """Options: the lists of names, the test sets, and how to leave out common names."""
 
     names: tuple[str, ...] = option(
         (), "Labelled corpora whose names are looked up: imported lists of names, or a training set.", corpus=True
@@ -34,16 +34,16 @@ class DictionaryConfig(Config):
         "Text of other domains. Names that occur there more often per token than in `inside` are left out.",
         corpus=True,
     )
-    case_sensitive: bool = option(False, "Match case too: 'lead' is then not 'Lead' in a list.")
+    case_sensitive: bool = option(False, "Match case: 'lead' in a text then does not match 'Lead' in a list.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DictionaryResult:
     """Result of a `dictionary` run.
 
-    names: number of different names. ambiguous: names with several types, of which the most frequent is used. common:
-    number of names that were left out because they are more common outside of the domain. tests: scores on each test
-    set. seconds: time to look the names up in all test sets.
+    names: number of different names. ambiguous: number of names with several types; the most frequent type is used.
+    common: number of names that were left out because they are more common outside of the domain. tests: scores on each
+    test set. seconds: time to look the names up in all test sets.
     """
 
     names: int
@@ -54,7 +54,7 @@ class DictionaryResult:
 
 
 def run(config: DictionaryConfig, job: Job) -> DictionaryResult:
-    """Read the names, look them up in the test sets, and score what is found."""
+    """Read the names, look them up in the test sets, and score the matches."""
     dictionary, ambiguous, common = dictionary_of(config, job)
     job.context.stage("looking the names up")
     tests, seconds = [], 0.0
@@ -80,7 +80,7 @@ def dictionary_of(config: DictionaryConfig, job: Job) -> tuple[Dictionary, int, 
     if not config.names:
         raise ConfigError("names: no list is given; give a labelled corpus, or a file of names.")
     if bool(config.inside) != bool(config.outside):
-        raise ConfigError("inside, outside: common names are found by comparing both; give both or none.")
+        raise ConfigError("inside, outside: common names are found by comparing the two texts; give both or none.")
     job.context.stage("reading the names")
     types, ambiguous = resolved([job.corpus(mark) for mark in config.names], case_sensitive=config.case_sensitive)
     dictionary, common = Dictionary(types, case_sensitive=config.case_sensitive), set[Key]()

@@ -22,20 +22,20 @@ def read_list(path: Path, type: str = "") -> list[Sentence]:
 
     `.txt`, `.tsv` and `.csv` are read as in an import with the format `names` (`formats/name_lists.py`). `.pkl` holds
     names as the keys of its largest dictionary, or as a list; it may be compressed (`.gz`, `.bz2`). Names that cannot
-    be used are left out. type: type of names without one. Errors: PathError; ResourceError; ReadError with the line of
-    the first name without a type, and for a file that is too large, damaged or not plain.
+    be used are left out. type: type of names without one. Errors: PathError; ResourceError; ReadError for a name
+    without a type, with its line, and for a file that is too large, damaged or not plain.
     """
     if not path.is_file():
         raise PathError(f"{path}: there is no such file; check the path.")
     pickle = ".pkl" in (suffix.lower() for suffix in path.suffixes)
     found = list(_of_pickle(path, type) if pickle else readers.read(path, ReadOptions(format=NAMES, entity_type=type)))
     if not found:
-        raise ReadError(path.name, None, "holds no name; write one on each line.")
+        raise ReadError(path.name, None, "contains no name; write one name on each line.")
     return found
 
 
 def _of_pickle(path: Path, type: str) -> Iterator[Sentence]:
-    """Yield the names of a pickle. A separate process reads it (`pickled.py`). Errors: those of `check_type`."""
+    """Yield the names of a pickle. A separate process reads the file (`pickled.py`). Errors: those of `check_type`."""
     names = _reader.ask(path.name, path=str(path))
     assert isinstance(names, list)
     sentences = (named(str(name), type) for name in names)

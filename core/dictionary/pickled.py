@@ -1,6 +1,6 @@
 """Read the names of a pickle of plain containers. `core.isolated` runs this in a separate process for `lists.py`.
 
-A pickle can run code, and a few bytes of it can take hours or fill the memory. Therefore only instructions that make
+A pickle can run code, and even a small pickle can take hours or fill the memory. Therefore only instructions that make
 plain values are accepted, and the process has limits of time and memory.
 """
 
@@ -18,8 +18,8 @@ _PLAIN = """
     INT BININT BININT1 BININT2 LONG LONG1 FLOAT BINFLOAT UNICODE SHORT_BINUNICODE BINUNICODE EMPTY_DICT EMPTY_LIST
     EMPTY_TUPLE EMPTY_SET DICT LIST TUPLE TUPLE1 TUPLE2 TUPLE3 APPEND APPENDS SETITEM SETITEMS ADDITEMS
 """
-# Instructions of a pickle that make only dictionaries, lists, tuples, sets, text and numbers. All others are refused,
-# in particular those that import or call anything.
+# Pickle instructions that make only dictionaries, lists, tuples, sets, text and numbers. All other instructions are
+# refused, in particular imports and calls.
 PLAIN = frozenset(_PLAIN.split())
 
 
@@ -31,9 +31,9 @@ class _Unpickler(pickle.Unpickler):
 
 
 def answer(path: str) -> list[str]:
-    """Return the printable names of a pickle: the keys of its largest dictionary, or its items. Errors: ReadError."""
+    """Return the printable names of a pickle: keys of its largest dictionary, or its items. Errors: ReadError."""
     file = Path(path)
-    refused = ReadError(file.name, None, "is no pickle of plain lists and dictionaries; export the names as text.")
+    refused = ReadError(file.name, None, "is not a pickle of plain lists and dictionaries; export the names as text.")
     data = unpacked(file)
     try:
         if any(code.name not in PLAIN for code, *_ in pickletools.genops(data)):
@@ -43,12 +43,12 @@ def answer(path: str) -> list[str]:
         raise refused from error
     names = _largest(value)
     if names is None:
-        raise ReadError(file.name, None, "holds neither a dictionary of names nor a list of them; export them as text.")
+        raise ReadError(file.name, None, "contains neither a dictionary nor a list of names; export the names as text.")
     return [name for name in names if isinstance(name, str) and name.isprintable()]
 
 
 def _largest(value: object) -> Collection[object] | None:
-    """Return the largest dictionary among a value and its values; the value itself, if it is no dictionary."""
+    """Return the largest dictionary among `value` and its values; `value` itself if it is a list or set; else None."""
     if isinstance(value, list | tuple | set | frozenset):
         return value
     if not isinstance(value, dict):

@@ -10,9 +10,9 @@ MOST_BYTES = 200_000_000  # largest list of names, unpacked
 
 
 def unpacked(path: Path) -> bytes:
-    """Return the bytes of a file (`.gz` and `.bz2` unpacked).
+    """Return the bytes of a file. A `.gz` or `.bz2` file is unpacked.
 
-    Errors: ReadError if it is damaged, or larger than `MOST_BYTES`.
+    Errors: ReadError if the file is damaged, or larger than `MOST_BYTES` when unpacked.
     """
     try:
         with path.open("rb") as raw:

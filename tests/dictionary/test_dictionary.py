@@ -167,12 +167,12 @@ FORGED = (  # (file, its bytes, words of the error)
     ("a.xlsx", b"PK\x03\x04", "is not a list of names"),
     ("a.txt.gz", gzip.compress(b"Bo\tPER\n")[:-9], "data are damaged"),
     ("a.pkl.gz", b"no gzip", "cannot be unpacked"),
-    ("a.pkl", pickle.dumps(Forged()), "no pickle of plain lists"),
-    ("a.pkl", pickle.dumps({"x": Forged()}, protocol=0), "no pickle of plain lists"),
-    ("a.pkl", pickle.dumps({"x": collections.OrderedDict(a=1)}), "no pickle of plain lists"),
-    ("a.pkl", pickle.dumps({"Bo": 1})[:-5], "no pickle of plain lists"),
-    ("a.pkl", b"\x80\x05\x96\xff\xff\xff\xff\xff\xff\xff\x7f.", "no pickle of plain lists"),  # a byte array of 2^63
-    ("a.pkl", b"no pickle", "no pickle of plain lists"),
+    ("a.pkl", pickle.dumps(Forged()), "not a pickle of plain lists"),
+    ("a.pkl", pickle.dumps({"x": Forged()}, protocol=0), "not a pickle of plain lists"),
+    ("a.pkl", pickle.dumps({"x": collections.OrderedDict(a=1)}), "not a pickle of plain lists"),
+    ("a.pkl", pickle.dumps({"Bo": 1})[:-5], "not a pickle of plain lists"),
+    ("a.pkl", b"\x80\x05\x96\xff\xff\xff\xff\xff\xff\xff\x7f.", "not a pickle of plain lists"),  # a byte array of 2^63
+    ("a.pkl", b"no pickle", "not a pickle of plain lists"),
     ("a.pkl", pickle.dumps(7), "neither a dictionary"),
 )
 
@@ -213,7 +213,7 @@ def test_names_and_types_that_cannot_be_printed_are_left_out_or_refused(tmp_path
         with pytest.raises(ReadError, match="type that is not one word"):
             read_list(path, type)
     path.write_bytes(pickle.dumps({("Bo",), 7}))
-    with pytest.raises(ReadError, match="holds no name"):
+    with pytest.raises(ReadError, match="contains no name"):
         read_list(path, "PER")
     path.write_bytes(pickle.dumps(("Bo", "Cy"), protocol=0))
     assert names_of(path, "PER") == [("Bo", "PER"), ("Cy", "PER")]
