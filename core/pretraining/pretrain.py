@@ -1,6 +1,6 @@
-"""`pretrain`: continued masked language modelling of an encoder on T_C, D_C, S_C or several of them.
+"""`pretrain`: continued pre-training (MLM) of an encoder on one or several of T_C, D_C and S_C.
 
-On several GPUs or machines, start the command with torchrun; the first process owns the run, the others join it:
+On several GPUs or machines, start the command with torchrun. The first process creates the run, and the others join it:
 
     torchrun --nproc-per-node 4 -m core pretrain --corpus T_C --corpus S_C --init bert-base-cased
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from core.training.pretrain import Piles
     from core.training.steps import Examples
 
-HELD_OUT, HELD_OUT_MOST = 0.05, 1000  # share of a corpus that is held out, and the largest number of its sentences
+HELD_OUT, HELD_OUT_MOST = 0.05, 1000  # share of a corpus that is held out, and the maximum number of held-out sentences
 _FITTED = (
     "The encoder came without a vocabulary head, so one was fitted first with the encoder frozen. It started from an"
     " identity transform, a decoder tied to the embeddings, and biases from the pieces' frequencies. All losses below"
@@ -39,14 +39,14 @@ _FITTED = (
 
 
 class PretrainOptions(MlmSettings):
-    """Options that all variants of an experiment share: settings, held-out splits, and text to measure losses with."""
+    """Options that all variants of an experiment share: settings, held-out splits, and text to measure losses on."""
 
     holdout: tuple[str, ...] = option(
-        (), "Labelled splits. Their sentences and near duplicates are left out of the training.", corpus=True
+        (), "Labelled splits. Their sentences, and near duplicates of them, are left out of the training.", corpus=True
     )
     heldout_task: str = option(
         "",
-        "Sentences like the task corpus for the held-out loss; by default 5% of the task corpus are held out.",
+        "Text like the task corpus, to measure the held-out loss; by default, 5% of the task corpus are held out.",
         corpus=True,
     )
     general: str = option(
@@ -86,13 +86,13 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
     context = job.context
     corpora = [learnable(reference, config.holdout, job) for reference in config.corpora]
     with on_device(job, config.precision):
-        announce(context.run.id)  # not earlier, because other processes must not join before the corpora are ready
+        announce(context.run.id)  # other processes must not join before the corpora are ready
         context.stage(f"loading {config.init}")
         lm = MaskedLM.load(config.init, allow_download=config.allow_download)
         piles, tokens = _read(config, job, corpora, lm)
         settings = _settings(config, lm, piles, job)
         if not lm.has_head:
-            context.note(f"{config.init} has no vocabulary head: one is fitted first, with the encoder frozen.")
+            context.note(f"{config.init} has no vocabulary head, so a head is fitted first, with the encoder frozen.")
         outcome = pretrain(
             lm, piles, settings, folder=context.run.checkpoints, report=context, saved=context.checkpoint
         )
@@ -114,15 +114,15 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
         context.stage("saving")
         lm.save(models.folder(context.run), _card(config, corpora, result))
         context.artifact(models.NAME, models.folder(context.run))
-        for part in context.run.checkpoints.iterdir():  # checkpoints take three times the disk space of the model
+        for part in context.run.checkpoints.iterdir():  # delete them; they take three times the model's space
             shutil.rmtree(part) if part.is_dir() else part.unlink()
     return result
 
 
 def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM") -> tuple["Piles", int]:
-    """Return training rows, held-out rows of T_C and of general text, and the number of training tokens.
+    """Return the rows for training, the held-out rows of T_C and of general text, and the number of training tokens.
 
-    No held-out sentence is in a training row.
+    No row for training contains a held-out sentence.
     """
     from core.models.encoder import longest
     from core.training.pretrain import Piles
@@ -162,8 +162,8 @@ def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM
 class Draw:
     """Draws the rows of an epoch: `draw(epoch)` returns shape (m,), with the same m for every epoch.
 
-    The first `n_task` rows belong to T_C; the `n_others` rows of the other corpora follow. task, others: number of rows
-    of each per epoch. balance: see SOURCES.md, Mixing T_C and S_C.
+    The first `n_task` rows belong to T_C, the next `n_others` rows to the other corpora. task, others: number of rows
+    of T_C and of the other corpora per epoch. balance: see SOURCES.md, Mixing T_C and S_C.
     """
 
     def __init__(self, n_task: int, n_others: int, balance: Balance, seed: int) -> None:
@@ -186,7 +186,7 @@ Held = tuple[Corpus, IntArray]
 
 
 def _held_out(config: PretrainConfig, job: Job, corpora: list[Corpus]) -> tuple[Held, Held]:
-    """Draw the held-out sentences of T_C and of general text by seed; return (corpus, rows) of each."""
+    """Draw the held-out sentences of T_C and of general text by the seed. Return (corpus, rows) for each of the two."""
 
     def sample(corpus: Corpus, share: float, stream: int) -> Held:
         n = min(max(round(share * len(corpus)), 1), HELD_OUT_MOST, len(corpus))
@@ -201,7 +201,7 @@ def _held_out(config: PretrainConfig, job: Job, corpora: list[Corpus]) -> tuple[
         general = sample(corpora[-1], HELD_OUT, 1)
         job.context.note(f"General text: {len(general[1]):,} held-out sentences of {general[0].name}.")
         return task, general
-    job.context.note("No general text was given, so forgetting is not measured; name some with --general.")
+    job.context.note("No general text was given, so forgetting is not measured; give some with --general.")
     return task, (corpora[0], np.zeros(0, dtype=np.int64))
 
 
