@@ -3,6 +3,7 @@
 import os
 
 __version__ = "0.5.0"
-RESULTS_VERSION = "0.4.0"  # part of every run's key; increase it if the same options give other results than before
+# Part of every run's key. Increase it if the same options give different results than before.
+RESULTS_VERSION = "0.4.0"
 
 os.environ["USE_HUB_KERNELS"] = "0"  # never run native code from the hub; transformers reads this when it is imported

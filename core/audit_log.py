@@ -49,7 +49,7 @@ def asked_by(origin: Origin) -> Iterator[None]:
 
 
 def place() -> Path | None:
-    """Return the log's path: the one in WINNOW_AUDIT, else `audit.jsonl` of the home; None for WINNOW_AUDIT=off.
+    """Return the log's path: the value of WINNOW_AUDIT, else `audit.jsonl` in the home; None for WINNOW_AUDIT=off.
 
     Errors: ConfigError for a relative path.
     """
@@ -63,7 +63,7 @@ def place() -> Path | None:
 
 @contextmanager
 def noted(action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> Iterator[None]:
-    """Log an action after the block has succeeded. Errors: those of `ready`, which are raised before the block."""
+    """Log an action after the block has succeeded. Errors: those of `ready`, before the block begins."""
     ready()
     yield
     note(action, runs=runs, corpora=corpora)
@@ -106,7 +106,7 @@ def lines(since: datetime | None = None) -> Iterator[Line]:
 
 
 def spoilt() -> int:
-    """Count the damaged lines of the log. Their writer was killed, or they were changed later."""
+    """Count the damaged lines of the log. A line is damaged if its writer was killed or if it was changed later."""
     return sum(line is None for line in _read())
 
 

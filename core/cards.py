@@ -23,7 +23,7 @@ from core.errors import ConfigError, ResourceError
 DEVICE, VISIBLE = "WINNOW_DEVICE", "CUDA_VISIBLE_DEVICES"
 # Major CUDA version of torch's build: (oldest driver version, lowest compute capability) that the build supports.
 _LEAST: dict[int, tuple[int, float]] = {11: (450, 3.7), 12: (525, 5.0), 13: (580, 7.5)}
-_OLDER, _NEWER = "cu126", "cu130"  # PyTorch's builds for older and for current drivers and GPUs
+_OLDER, _NEWER = "cu126", "cu130"  # builds of PyTorch: for older drivers and GPUs; for current ones
 _ASKED = ("uuid", "name", "driver_version", "compute_cap")
 _before: "tuple[Card, ...]" = ()  # GPUs that were usable before `keep_to` was called
 
@@ -43,12 +43,12 @@ class Card:
 
     @property
     def lock(self) -> str:
-        """Name of the GPU's lock, built from the uuid, because processes may number GPUs differently."""
+        """Name of the GPU's lock. It contains the uuid, because processes may number GPUs differently."""
         return lock_name(self.uuid)
 
 
 def processor_lock() -> str:
-    """Return the name of the lock of this machine's processor. It differs between machines that share a home."""
+    """Return the name of the lock of this machine's processor. Machines that share a home have different names."""
     return lock_name(f"cpu-{socket.gethostname()}")
 
 
@@ -70,7 +70,7 @@ class Load:
 def installed() -> tuple[Card, ...]:
     """Return all GPUs that the driver lists, in its order; () without a driver."""
     if (nvml := _nvml()) is not None:
-        with suppress(nvml.NVMLError):  # a GPU has failed; nvidia-smi leaves it out
+        with suppress(nvml.NVMLError):  # leave out a GPU that has failed, as nvidia-smi does
             return _by_nvml(nvml)
     # Older drivers do not know the last field; nvidia-smi then returns no rows, so ask again without that field.
     rows = _nvidia_smi(_ASKED) or [[*row, ""] for row in _nvidia_smi(_ASKED[:-1])]
@@ -91,7 +91,7 @@ def _by_nvml(nvml: Any) -> tuple[Card, ...]:
 
 
 def visible() -> tuple[Card, ...]:
-    """Return the GPUs that CUDA_VISIBLE_DEVICES allows, in the order of this variable, as CUDA reads it."""
+    """Return the GPUs that CUDA_VISIBLE_DEVICES allows, in its order. Like CUDA, stop at an unknown entry."""
     asked = os.environ.get(VISIBLE)
     if asked is None:
         return installed()
@@ -121,7 +121,7 @@ def of_workers() -> tuple[Card, ...]:
 
 
 def keep_to(card: Card) -> None:
-    """Make `card` the only GPU that this process sees. Call this before torch lists the GPUs, which it does once."""
+    """Make `card` the only GPU that this process sees. Call this before torch lists the GPUs for the only time."""
     global _before  # noqa: PLW0603  (torch also lists GPUs once per process)
     _before = of_workers()
     os.environ[VISIBLE] = card.uuid
@@ -156,9 +156,9 @@ def asked() -> str:
 
 
 def hindrance() -> str:
-    """Return a sentence that says why no GPU of this machine is used, and what to do.
+    """Return a sentence on why no GPU of this machine is used, and on what to do.
 
-    Return "" if a GPU is used, if there is none, or if `--device` names the processor.
+    Return "" if a GPU is used, if the machine has no GPU, or if `--device` is cpu.
     """
     if asked() == "cpu" or not installed():
         return ""
@@ -207,7 +207,7 @@ def built_for() -> str | None:
 
 
 def machine() -> str:
-    """Return the name of the device that this machine trains on: the first usable GPU, else the processor."""
+    """Return the name of the device on which this machine trains: the first usable GPU, else the processor."""
     cards = usable()
     return cards[0].name if cards else processor()
 
@@ -218,9 +218,9 @@ def processor() -> str:
 
 
 def precision() -> Literal["auto", "bf16", "fp32"]:
-    """Return the precision to use instead of `auto`: bf16 or fp32 on the processor.
+    """Return the precision that replaces `auto`: bf16 or fp32 on the processor.
 
-    On a GPU it stays `auto`, because results on GPUs need not have the same bytes on every machine.
+    On a GPU, `auto` stays, because results on GPUs need not have the same bytes on every machine.
     """
     if usable():
         return "auto"
@@ -241,7 +241,7 @@ def _processor(field: str) -> str:
 
 
 def load(card: Card) -> Load | None:
-    """Return the current memory and load of a GPU; None if the driver does not show it."""
+    """Return the current memory and load of a GPU; None if the driver does not report them."""
     if _nvml():
         return measured(card)
     rows = _nvidia_smi(("memory.free", "memory.total", "utilization.gpu"), f"--id={card.uuid}")
@@ -264,7 +264,7 @@ def measured(card: Card) -> Load | None:
     except nvml.NVMLError:
         return None
     busy = None
-    with suppress(nvml.NVMLError):  # the load of a slice of a GPU (MIG) is unknown
+    with suppress(nvml.NVMLError):  # a slice of a GPU (MIG) does not report its load
         busy = int(nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
     return Load(free=int(memory.free), total=int(memory.total), busy=busy)
 

@@ -22,19 +22,20 @@ COLOURS: Mapping[str, str] = {
 }
 DASHES: Mapping[str, list[int]] = {"T_C": [6, 3], "S_C": [1, 0], "D_C": [2, 2], "L_C": [8, 3, 2, 3]}
 ENTITY_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8F8F8F")
-# Colours for up to twelve names. Labels on the map and tooltips distinguish names whose colours look alike.
+# Colours for up to twelve names. Some look alike; labels on the map and tooltips tell these names apart.
 NAME_COLOURS = (*ENTITY_COLOURS[:-1], "#A8324E", "#8A8A1F", "#7B6FD0", "#7DB93B", "#8B5A2B", "#B04FC4")
 INK, DARK_INK = "#31333f", "#e6e6e6"  # colour of text
 ON_DARK: Mapping[str, str] = {  # replacements of colours that are too dim on dark pages
     "#0072B2": "#56B4E9", "#56B4E9": "#F0E442", INK: DARK_INK,
 }  # fmt: skip
-HEADROOM = 1.12  # end of an axis divided by the largest value, so that labels of vertical lines fit above the values
+# End of an axis divided by the largest value. It leaves room above the values for labels of vertical lines.
+HEADROOM = 1.12
 Spec = dict[str, object]  # a chart or a part of one, in Vega-Lite
 _GRID = "rgba(128, 128, 128, 0.25)"
 
 
 def figure(height: int, *, x: str, y: str) -> go.Figure:
-    """Return an empty figure with named axes; the page's theme sets background and text colour."""
+    """Return an empty figure with named axes. The page's theme sets the colours of background and text."""
     fig = go.Figure()
     fig.update_layout(
         height=height,
@@ -62,9 +63,9 @@ def dressed(fig: go.Figure, *, dark: bool) -> go.Figure:
 
 
 def _repainted(value: object, key: str = "") -> object:
-    """Replace colours as `ON_DARK` maps them.
+    """Replace colours by the colours for the dark theme (`ON_DARK`).
 
-    Only values under colour keys are replaced, because other text comes from users.
+    Only values whose key ends in "color" are replaced, because other text may come from users.
     """
     if isinstance(value, dict):
         return {name: _repainted(item, name) for name, item in value.items()}
@@ -74,7 +75,7 @@ def _repainted(value: object, key: str = "") -> object:
 
 
 def shade(colour: str, *, dark: bool) -> str:
-    """Return the colour that replaces `colour` in the page's theme."""
+    """Return the colour to use for `colour` in the page's theme."""
     return ON_DARK.get(colour, colour) if dark else colour
 
 
@@ -94,7 +95,7 @@ def layered(layers: Sequence[Spec], height: int, *, dark: bool) -> Spec:
 def upright(x: float, words: str, dash: Sequence[int], *, left: bool, dark: bool) -> Spec:
     """Return a vertical line at `x`, with `words` at its top, as a layer of a Vega-Lite chart.
 
-    dash: lengths of dashes and gaps. left: True if `x` is in the left half of the chart; the words are then on the
+    dash: lengths of dashes and gaps. left: True if `x` is in the left half of the chart, so that the words go to the
     right of the line.
     """
     side = {"align": "left", "dx": 6} if left else {"align": "right", "dx": -6}

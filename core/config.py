@@ -14,7 +14,7 @@ from core.errors import ConfigError
 Unit = Literal["sentences", "tokens", "fraction", "threshold"]
 
 
-# {type of a pydantic error: end of the sentence "OPTION must be ..."}
+# {type of a pydantic error: end of the message "OPTION must be ..."}
 _MUST = {
     "bool_parsing": "yes or no",
     "bool_type": "yes or no",
@@ -43,7 +43,7 @@ def offline() -> bool:
 
 
 def refuse_download(options: Mapping[str, object]) -> None:
-    """Refuse options, also nested ones, that ask for a download or another host on an offline machine.
+    """On an offline machine, refuse options, including nested options, that ask for a download or another host.
 
     Errors: ConfigError.
     """
@@ -69,7 +69,7 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
     def settled(self) -> Self:
-        """Return the config after filling in the values that the user left out, if the result depends on them."""
+        """Fill in the values that the user left out, if the result depends on them, and return the config."""
         return self
 
     @classmethod
@@ -82,7 +82,7 @@ class Config(BaseModel):
 
 
 def _refusal(error: ValidationError, owner: str) -> ConfigError:
-    """Return an error that describes the first problem. owner: name to use if the problem belongs to no option."""
+    """Return an error that describes the first problem. owner: name for a problem that belongs to no option."""
     first = error.errors(include_url=False)[0]
     option = ".".join(part for part in first["loc"] if isinstance(part, str))
     shape = _MUST.get(first["type"])
@@ -118,7 +118,7 @@ def option(
     hidden: bool = False,
     **bounds: Unpack[Bounds],
 ) -> Any:
-    """Define a field of a `Config`, like pydantic's `Field`. Returns Any, because fields are written as default values.
+    """Define a field of a `Config`, like pydantic's `Field`. It returns Any, because it stands in for a default value.
 
     default: default value; `...` if the user must give a value. unit: word to show after the value ("pieces").
     corpus: True if the value names one or several corpora, by name, fingerprint or path.
@@ -136,7 +136,7 @@ def fields_with(config: type[Config], trait: Literal["corpus", "hidden"]) -> lis
 
 
 def checked(name: str, options: Mapping[str, object], config: type[Config]) -> dict[str, object]:
-    """Return the valid options of a stage as JSON values, without adding defaults. name: name of the stage, for errors.
+    """Check the options of a stage, and return them as JSON values, without defaults. name: the stage, for errors.
 
     Errors: ConfigError that names the stage and the option.
     """
@@ -147,15 +147,15 @@ def checked(name: str, options: Mapping[str, object], config: type[Config]) -> d
         values = config.parse(options).model_dump(mode="json")
     except ConfigError as error:
         raise ConfigError(f"{name}.{error}") from error
-    return {key: values[key] for key in options if key in values}  # leave out options that `model_dump` excludes
+    return {key: values[key] for key in options if key in values}  # without options that `model_dump` excludes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Amount of the domain corpus to select.
+    """How much of the domain corpus to select.
 
-    value: for the unit `sentences` or `tokens`, their number; for `fraction`, a share of the domain corpus's sentences,
-    0 to 1; for `threshold`, the worst score to include, in the strategy's unit.
+    value: number of `sentences` or `tokens`; for `fraction`, a share of the domain corpus's sentences, 0 to 1; for
+    `threshold`, the worst score to include, in the strategy's unit.
     """
 
     value: float
@@ -202,7 +202,7 @@ class Budget:
 
 
 def unusual(config: Config, names: Iterable[str]) -> list[str]:
-    """Return phrases for the options among `names` that differ from their default: `entity low 0.5`, `seed 2`."""
+    """Return a phrase such as `seed 2` or `entity low 0.5` for each option in `names` that differs from its default."""
     usual = {name: field.default for name, field in type(config).model_fields.items()}
     values = {name: getattr(config, name) for name in names}
     return [

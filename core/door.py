@@ -1,4 +1,4 @@
-"""Control access by the account behind a loopback connection, or by a key if the system does not show the account."""
+"""Control access: by the account behind a loopback connection, or by a key if the system does not show the account."""
 
 import os
 import secrets
@@ -43,7 +43,7 @@ def account_behind(client: Address, server: Address) -> int | None:
 
 
 def sees_owner(server: Address) -> bool:
-    """Return True if the system shows the account behind a connection. This is tested by a connection to `server`.
+    """Return True if the system shows the account behind a connection. The test opens a connection to `server`.
 
     Errors: OSError if no process listens there.
     """
@@ -62,7 +62,7 @@ def _socket_state(client: Address, server: Address) -> tuple[int, int]:
     question = struct.pack("=BBBxI", family, socket.IPPROTO_TCP, 0, 0)
     question += (
         struct.pack("!HH16s16s", client[1], server[1], *hosts) + bytes(4) + b"\xff" * 8
-    )  # any device, any cookie
+    )  # the last fields: any device, any cookie
     head = struct.pack("=IHHII", 16 + len(question), _SOCK_DIAG_BY_FAMILY, _REQUEST, 0, 0)
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as line:
         line.settimeout(1)
@@ -74,7 +74,7 @@ def _socket_state(client: Address, server: Address) -> tuple[int, int]:
 
 
 def account_listening(server: Address) -> int | None:
-    """Return the id of the user that listens on an address of this machine; None if there is none or it is unknown."""
+    """Return the id of the user whose process listens on an address of this machine; None if none or unknown."""
     written = {_as_written(server, table) for table in TABLES}
     return next((user for local, _, state, user in _sockets() if state == _LISTENS and local in written), None)
 
@@ -82,7 +82,8 @@ def account_listening(server: Address) -> int | None:
 def mode() -> Mode:
     """Return the value of `WINNOW_DOOR`, by default `user`.
 
-    `user` admits only the account that runs the server, `key` anyone who has the key, `open` every account.
+    `user` admits only the account that runs the server; `key` admits anyone who has the key; `open` admits every
+    account.
     Errors: ConfigError for another value.
     """
     word = os.environ.get("WINNOW_DOOR") or "user"
@@ -130,7 +131,7 @@ def _sockets() -> Iterator[tuple[str, str, int, int]]:
 
 
 def _as_written(address: Address, table: Path) -> str:
-    """Return an address in the table's notation: hexadecimal, with each 32-bit word in the machine's byte order."""
+    """Return an address in the notation of `table`: hexadecimal, each 32-bit word in the machine's byte order."""
     host, port = address
     packed = socket.inet_pton(socket.AF_INET6 if ":" in host else socket.AF_INET, host.partition("%")[0])
     if table.name.endswith("6") and len(packed) == 4:

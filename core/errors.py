@@ -46,7 +46,7 @@ class InputError(WinnowError):
 class ReadError(InputError):
     """A file could not be read.
 
-    file: name that the user knows. line: number of the line, from 1; None if unknown.
+    file: name of the file, as the user knows it. line: number of the line, from 1; None if unknown.
     """
 
     def __init__(self, file: str, line: int | None, problem: str) -> None:
@@ -59,7 +59,7 @@ class ReadError(InputError):
 
 
 class OptionsError(ReadError):
-    """A file cannot be read with these options; with another column or label scheme it may be readable.
+    """A file cannot be read with these options. With another column or label scheme, it may be readable.
 
     examples: first sentences of the file, for the user only. The message, which is logged, does not contain them.
     """
@@ -79,7 +79,7 @@ class EncodingError(OptionsError):
 class ConfigError(InputError):
     """An option is out of its range, or two options contradict each other.
 
-    option: name of the option, with which the message begins; "" if the error is about several options.
+    option: name of the option, which begins the message; "" if the error is about several options.
     """
 
     option = ""
@@ -134,10 +134,10 @@ class Overtaken(WinnowError):
 
 
 class Cancelled(WinnowError):
-    """The run stopped because it was asked to."""
+    """The run was asked to stop, and stopped."""
 
 
-# Parts of messages. The last three come from cuBLAS and cuDNN on a full GPU, before torch notices that it is full.
+# Parts of out-of-memory messages. The last three come from cuBLAS and cuDNN, which may fail before torch on a full GPU.
 _NO_MEMORY = (
     "DefaultCPUAllocator",
     "out of memory",
@@ -155,7 +155,7 @@ def memory_ran_out(error: BaseException) -> bool:
     return any(words in message for words in _NO_MEMORY)
 
 
-# Errors whose messages describe code, not data. Messages of others (ValueError, KeyError, ...) may quote a corpus.
+# Errors whose messages describe code. Messages of other errors (ValueError, KeyError, ...) may quote a corpus.
 _SPEAKS_OF_CODE = (RuntimeError, TypeError, AttributeError, IndexError, ArithmeticError, ImportError)
 
 

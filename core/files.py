@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from core.errors import ResourceError, RunError, WinnowError
 
-LARGEST_JSON = 64 << 20  # largest JSON file to read, in bytes; parsed, it takes up to 20 times as much memory
+LARGEST_JSON = 64 << 20  # largest JSON file to read, in bytes; the parsed value takes up to 20 times as much memory
 _BLOCK, _LONGEST_LINE = 1 << 20, 16 << 20  # bytes to read at once; longest line, in bytes
 _LINE = re.compile(rb"[^\n]+|(?<=\n)\n+|\A\n+")  # one line, or several blank lines
 TEMPORARY = ".*.tmp"  # pattern of files that a killed writer may leave behind
@@ -50,7 +50,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 def disk_is_full(error: BaseException | None) -> bool:
     """Return True if a full disk caused `error`.
 
-    The errors that came before it are checked too, because a library may raise a second error while it cleans up.
+    The earlier errors in its chain are checked too, because a library may raise a second error while it cleans up.
     """
     while error:
         if (isinstance(error, OSError) and error.errno in _FULL) or _SAYS_FULL.search(str(error)):
@@ -78,7 +78,7 @@ def on_disk(home: Path) -> Iterator[None]:
 
 @contextmanager
 def read_back(path: Path, *names: str) -> Iterator[None]:
-    """Check the output of a run before the block reads it. path: file, or folder of the files `names`.
+    """Check files of a run's output before the block reads them. path: a file, or the folder of the files `names`.
 
     Errors: RunError if a file is missing, damaged, or was changed since the run, or if the block fails to read it.
     """
@@ -93,7 +93,7 @@ def read_back(path: Path, *names: str) -> Iterator[None]:
             f"{error.filename or path}: is gone; restore it from a copy, or remove the run that wrote it, and "
             "start that run again."
         ) from error
-    except Exception as error:  # parsers of numpy and Arrow raise many types of errors
+    except Exception as error:  # numpy and Arrow raise many types of errors for damaged files
         raise RunError(
             f"{path}: cannot be read ({type(error).__name__}), perhaps because of a disk error; remove the run that "
             "wrote it, and start that run again."
@@ -101,7 +101,7 @@ def read_back(path: Path, *names: str) -> Iterator[None]:
 
 
 def sum_up(run: Path) -> None:
-    """Store size and CRC-32 of each file of a run's output, for `read_back`. They detect failing disks, not forgery."""
+    """Store size and CRC-32 of each file of a run's output, for `read_back`. It detects failing disks, not forgery."""
     folder = run / ARTIFACTS
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.match(TEMPORARY)]
     sums = {path.relative_to(folder).as_posix(): [path.stat().st_size, _sum_of(path)] for path in files}
@@ -151,7 +151,7 @@ def _kept(sums: Path, changed: int) -> dict[str, object]:
 
 @lru_cache(4096)
 def _sum_once(file: Path, size: int, changed: int, inode: int) -> int:
-    """Return the CRC-32 of a file. Cached, because pages check files whenever they are drawn; 300 MB take 0.1 s."""
+    """Return the CRC-32 of a file. Cached, because a page checks its files each time it is drawn; 300 MB take 0.1 s."""
     return _sum_of(file)
 
 
@@ -176,7 +176,7 @@ def save_array_atomic(path: Path, array: npt.NDArray[np.generic]) -> None:
 
 
 def json_bytes(path: Path) -> bytes:
-    """Return the content of a JSON file. Errors: OSError; ValueError if it is too large."""
+    """Return the content of a JSON file. Errors: OSError; ValueError if the file is too large."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > LARGEST_JSON:
@@ -185,7 +185,7 @@ def json_bytes(path: Path) -> bytes:
 
 
 def read_json(path: Path) -> Any:
-    """Return the JSON value in a file. Errors: OSError; ValueError if it is not JSON, too deep or too large."""
+    """Return the JSON value in a file. Errors: OSError; ValueError if it is not JSON, too large or too deep."""
     try:
         return json.loads(json_bytes(path))
     except RecursionError as error:
@@ -204,8 +204,8 @@ def read_object(path: Path) -> dict[str, object] | None:
 class WholeLines:
     """Iterate over the complete lines of a log. The file is read in blocks, so that a large log takes little memory.
 
-    Several blank lines are yielded as one b"", and so is a line longer than _LONGEST_LINE. Readers ignore b"".
-    end: byte after the last complete line so far. torn: first byte of the last line, if it has no newline.
+    Several blank lines are yielded as one b"", and so is a line longer than _LONGEST_LINE. Readers ignore b"". end:
+    offset of the byte after the last complete line so far. torn: first byte of an incomplete last line, else b"".
     """
 
     def __init__(self, file: BinaryIO, after: int = 0) -> None:
@@ -217,7 +217,7 @@ class WholeLines:
         while part := self._file.read(_BLOCK):
             data = rest + part
             whole = data.rfind(b"\n") + 1
-            if skipped and whole:  # end of a line that is too long
+            if skipped and whole:  # the end of a line that is too long was read
                 cut = data.index(b"\n") + 1
                 self.end += skipped + cut
                 data, whole, skipped = data[cut:], whole - cut, 0
@@ -246,7 +246,7 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def bytes_in(path: Path) -> int:
-    """Return the size of a file or folder in bytes. Files that other processes delete meanwhile are not counted."""
+    """Return the size of a file or folder in bytes. Files that are deleted during the count are left out."""
     files = [path] if path.is_file() else [Path(at) / name for at, _, names in os.walk(path) for name in names]
     size = 0
     for file in files:
@@ -263,7 +263,7 @@ def sync_all(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Flush a file's content, or a folder's entries, to the disk, so that they survive a power cut."""
+    """Flush a file's content or a folder's entries to the disk. They then survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -11,9 +11,9 @@ _ARENA_MAX = -8  # M_ARENA_MAX of malloc.h
 def few_arenas() -> None:
     """Let all threads share `ARENAS` arenas of the heap. Existing arenas are kept.
 
-    By default, glibc makes up to 8 arenas per core. Each page is drawn in a thread of its own, which uses any free
-    arena. An arena keeps the memory of the largest page that was drawn in it, and other arenas cannot use this memory.
-    In an app with many users, this waste grew by 0.5 MB per minute. Its share of the total memory was not measured.
+    By default, glibc makes up to 8 arenas per core. Each page is drawn in a separate thread, which uses any free arena.
+    An arena keeps the memory of the largest page that was drawn in it, and other arenas cannot use this memory. In an
+    app with many users, this unused memory grew by 0.5 MB per minute. Its share of the total memory was not measured.
     """
     if library := _glibc():
         library.mallopt(_ARENA_MAX, ARENAS)

@@ -31,14 +31,14 @@ from core.errors import ResourceError, WinnowError, memory_ran_out
 from core.paths import home
 
 SECONDS = 20  # time limit of a request
-MEMORY = 800 << 20  # usual memory limit of a reader, in bytes, in addition to its imports
+MEMORY = 800 << 20  # usual memory limit of a reader, in bytes, beyond its imports
 IDLE = 900  # seconds that a spare reader waits for a request before it ends
 _ROOT = Path(__file__).resolve().parents[1]
 # Use one thread per library. On a machine with many cores, the stacks of more threads would exceed the memory limit.
 _SMALL = {"OMP_NUM_THREADS": "1", "ARROW_IO_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
 _server, _isolated = threading.Event(), threading.Event()
 _PR_SET_PDEATHSIG = 1  # constant from <linux/prctl.h>
-_GRACE = 5  # seconds after the time limit at which a reader ends itself, if it was not killed before
+_GRACE = 5  # seconds after the time limit after which a reader that was not killed ends itself
 # Exit statuses of a reader that exceeded its limit of wall-clock time, or of CPU time summed over its threads.
 _OUT_OF_TIME = (-signal.SIGALRM, -signal.SIGXCPU)
 
@@ -50,7 +50,7 @@ class _Clock:
 
 
 def seconds_left(seconds: float) -> float:
-    """Return the time limit of a new reader: `seconds`, but not more than is left to this process if it is a reader."""
+    """Return the time limit of a new reader: `seconds`, but in a reader at most the time that it has left."""
     left = seconds if _Clock.deadline is None else _Clock.deadline - time.monotonic()
     return max(min(seconds, left), 0.1)
 
@@ -61,7 +61,7 @@ def serving() -> None:
 
 
 def is_serving() -> bool:
-    """Return True in the app's server. Workers and commands may crash, because no user would lose a page."""
+    """Return True in the app's server. Other processes may crash on a file, because no user would lose a page."""
     return _server.is_set()
 
 
@@ -88,8 +88,8 @@ class Isolated:
     """Passes requests to readers of `module`. Each reader answers one request.
 
     advice: what to do if a reader fails, for the error message. seconds: time limit of a request. spare: True to keep a
-    spare reader that has already done its imports; False if requests are rare. memory: limit in bytes, in addition to
-    the imports.
+    spare reader that has already done its imports; False if requests are rare. memory: memory limit in bytes, in
+    addition to the memory of the imports.
     """
 
     def __init__(
@@ -101,8 +101,8 @@ class Isolated:
         self._spare: subprocess.Popen[bytes] | None = None
 
     def ready(self) -> None:
-        """Start the spare reader unless there is one. Returns at once."""
-        with self._lock, suppress(OSError):  # if memory is short, the next request reports it
+        """Start a spare reader unless there is one. Do not wait for its imports."""
+        with self._lock, suppress(OSError):  # if this fails for lack of memory, the next request reports it
             self._spare = self._waiting() or _started(self._module)
 
     def _waiting(self) -> subprocess.Popen[bytes] | None:
@@ -119,7 +119,7 @@ class Isolated:
         killed. Errors: ResourceError if the reader takes too long or too much memory, dies or cannot be started; any
         WinnowError that `answer` raises.
         """
-        # Send the home of the window's project, because the reader cannot find it out.
+        # Send the home of the window's project, because a reader does not know the window.
         environment = {**os.environ, "WINNOW_HOME": str(home())}
         seconds = seconds_left(self._seconds)
         payload = json.dumps([os.getcwd(), environment, seconds, self._memory, request]).encode()
@@ -160,9 +160,9 @@ class Isolated:
 
 
 class _Starter:
-    """A thread that starts all readers and lives as long as this process.
+    """Starts all readers in one thread that lives as long as this process.
 
-    Linux kills a reader when the *thread* that started it ends. A thread that draws a page ends after seconds.
+    Linux kills a reader when the *thread* that started it ends, and a thread that draws a page ends after seconds.
     """
 
     def __init__(self) -> None:
@@ -202,7 +202,7 @@ def _popen(module: str) -> subprocess.Popen[bytes]:
 def _written(process: subprocess.Popen[bytes], payload: bytes, seconds: float, check: Callable[[], object]) -> bytes:
     """Send `payload` to a reader and return its output. Errors: TimeoutExpired; any error of `check`."""
     end = time.monotonic() + seconds
-    # Send it in a thread. If `communicate` sent it, its timeout would drop the part that the reader has not read yet.
+    # Send the payload in a thread. After a timeout, `communicate` would not send the rest of its input.
     pipe, process.stdin = process.stdin, None
     assert pipe
     threading.Thread(target=_send, args=(pipe, payload), name="sends a request", daemon=True).start()
@@ -223,7 +223,7 @@ def _send(pipe: IO[bytes], payload: bytes) -> None:
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Kill a reader and its process group.
 
-    Wait at most a second for its end, because a process that waits for a dead network folder cannot be killed.
+    Wait at most a second for the reader's end, because a process that waits for a dead network folder cannot be killed.
     """
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -235,7 +235,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def main() -> None:
-    """Run a reader: answer one request, or exit without an answer if the process that asks is gone."""
+    """Run a reader: answer one request, or exit without an answer if the process that started it has ended."""
     signal.alarm(IDLE)
     _isolated.set()
     _die_with(int(sys.argv[2]))
@@ -251,7 +251,7 @@ def _die_with(parent: int) -> None:
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:  # the parent died before the call of prctl
+        if os.getppid() != parent:  # the parent ended before the call of prctl
             os._exit(1)
 
 
@@ -267,8 +267,8 @@ def _limit_memory(more: int) -> None:
 def _limit_time(seconds: float) -> None:
     """End this process some seconds after its time limit, even if the process that asks cannot kill it.
 
-    There is also a limit on CPU time, which counts all threads (a reader of Parquet has two) and which child processes
-    inherit. This process cannot raise it.
+    Also limit the CPU time of all threads together (a reader of Parquet has two). Child processes inherit this limit,
+    and the process cannot raise it.
     """
     _Clock.deadline = time.monotonic() + seconds
     signal.alarm(int(seconds) + _GRACE)
@@ -280,7 +280,8 @@ def _limit_time(seconds: float) -> None:
 
 def _reply(answer: Callable[..., object], request: bytes) -> bytes:
     try:
-        # Use the folder and environment of the request, because a spare reader may have been started with others.
+        # Use the folder and environment of the request, because a spare reader may have been started with different
+        # ones.
         folder, environment, seconds, memory, arguments = json.loads(request)
         _limit_memory(memory)
         _limit_time(seconds)

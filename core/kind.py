@@ -23,13 +23,13 @@ from core.runs.versions import versions
 from core.runs.where import LOCAL, Where
 
 Result = dict[str, object]  # a result as JSON; `runs.result.read` restores its type
-OVERRULED, LONGEST_OVERRULED = "run-anyway.txt", 2_000  # file in a run's folder; maximum characters to read from it
+OVERRULED, LONGEST_OVERRULED = "run-anyway.txt", 2_000  # file in a run's folder; number of characters to read at most
 ENCODERS = ("encoder", "encoders", "init", "states", "difficulty_encoder")  # options that name encoders
 Options = dict[str, object]  # options of a run, in the form that its config takes
 
 
 class About(Protocol):
-    """Facts about a run that its title and outcome need: its options, and names for the corpora and runs in them."""
+    """Facts about a run for its title and outcome: the options, and names of the corpora and runs in the options."""
 
     @property
     def config(self) -> Mapping[str, Any]: ...
@@ -60,14 +60,16 @@ class Kind:
     """One kind of run. To register a kind, add it to the list in `core/kinds.py`.
 
     run: function that takes the config and a `Job`, and returns a `result`.
-    title, outcome: functions that describe a run and its result in a list of runs. If a kind has no outcome, its runs
-    are listed only as parts of other runs.
+    title, outcome: functions that return the texts for a run and its result in a list of runs. Runs of a kind without
+    `outcome` are listed only as parts of other runs.
     page: page that shows runs of this kind. opens: True if the page can show one run by its id.
-    command: words of its command; () for the kind's name; None if no command starts such a run alone.
-    positional: options that are typed without their names.
+    command: words of the command that starts a run of this kind; () for the kind's name; None if there is no such
+    command.
+    positional: options whose values are typed without the option's name.
     reuse: True if a finished run with the same key is reused.
-    here: True if its runs compute in their own process even with `--on`.
-    red_items: function from the kind's name, the options and the library to the red items of the data check.
+    here: True if runs compute in their own process even if `--on` asks for other machines.
+    red_items: function that takes the kind's name, the options and the library, and returns red items of the data
+    check.
     """
 
     name: str
@@ -116,13 +118,14 @@ class Job:
         return run_or_reuse(self.context, function=function, **wanted.manifest())
 
     def begun_child(self, kind: str, **options: object) -> Run:
-        """Return the same run as `child`, but do not work on it. If it is not finished, the caller must start it."""
+        """Return the same run as `child`, without its work. If the run is not finished, the caller must start it."""
         return find_or_create(self.context, **self._wanted(kind, options).manifest())
 
     def _wanted(self, kind: str, options: Options) -> "Plan":
         known = self.kinds[kind]
         wanted = plan(known, known.config.parse(options), self.home)
-        # If the kind is not reused, the key depends on this run, so that only this run finds the child after a resume.
+        # If runs of the kind are not reused, the key depends on this run. Only this run then finds the child after a
+        # resume.
         return wanted if known.reuse else replace(wanted, key=_own_key(wanted.key, self.context.run.id))
 
 
@@ -141,7 +144,7 @@ def work_of(run: Run, kinds: Mapping[str, Kind]) -> Callable[[RunContext], Resul
 def _result(kind: Kind, config: Config, job: Job) -> Result:
     """Do the work of a run and return its result as JSON.
 
-    First add notes on converted encoders, overruled checks and an ignored `--on`.
+    Before the work, add notes on converted encoders, overruled checks and an ignored `--on`.
     """
     if kind.here and not job.context.is_child and (on := Where.asked().on) != LOCAL:
         job.context.note(f"Runs of the kind {kind.name} compute in this process, not on {on}.", passing=True)
@@ -169,7 +172,7 @@ def as_json(result: object) -> Result:
 
 
 def resolve(config: Config, library: Library) -> tuple[Config, dict[str, str]]:
-    """Return `config` with fingerprints in place of corpus names, and {option: fingerprint}.
+    """Return `config` with fingerprints instead of corpus names, and {option: fingerprint}.
 
     Errors: CorpusError for a missing corpus.
     """
@@ -228,8 +231,8 @@ class Plan:
 def plan(kind: Kind, config: Config, home: Path) -> Plan:
     """Return the plan of a run: its config with fingerprints of corpora, and its key.
 
-    Options that have their default value are not part of the key, so that keys stay the same if a kind gets a new
-    option.
+    Options with their default value are not part of the key. A new option of the kind therefore does not change old
+    keys.
     """
     config, inputs = resolve(_precise(config.settled()), Library(home))
     seed = getattr(config, "seed", None)
@@ -244,16 +247,17 @@ def plan(kind: Kind, config: Config, home: Path) -> Plan:
 
 
 def _precise(config: Config) -> Config:
-    """Replace the precision `auto` by a definite one. Else a copied home could mix vectors of two kinds of machine."""
+    """On a processor, replace the precision `auto`, so that a copied home does not mix vectors in bf16 and fp32."""
     if getattr(config, "precision", "") != "auto":
         return config
     return config.model_copy(update={"precision": cards.precision()})
 
 
 def refuse_red(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool = False) -> Sequence[Check]:
-    """Return the red items of a run's data check that the user overrules with `run_anyway`.
+    """Return the red items of a run's data check. The user has overruled them, or the run is finished already.
 
-    Errors: ConfigError for a red item, unless the user overrules it or the run is finished already.
+    run_anyway: True if the user overrules red items; final items cannot be overruled. Errors: ConfigError for any other
+    red item.
     """
     if kind.red_items is None:
         return ()
@@ -270,15 +274,15 @@ def refuse_red(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool 
 def register(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool = False) -> Run:
     """Return the run with these options: a finished one, else an unfinished one, else a new one.
 
-    Every run without a parent run is created here, so that the data check can refuse it before it is created.
-    run_anyway: True to overrule red items of the data check; the run notes them.
+    Every run without a parent run is created here, so that the data check can refuse any run before it exists.
+    run_anyway: True to overrule red items of the data check; a note of the run names them.
     Errors: CorpusError; ConfigError for a download on an offline machine, or for a red item of the data check.
     """
     refuse_download(config.model_dump())  # checked first, because an administrator's setting cannot be overruled
     red = refuse_red(kind, config, store, run_anyway=run_anyway)
     wanted = plan(kind, config, store.home)
     with store.critical():
-        resolve(wanted.config, Library(store.home))  # a corpus may have been removed meanwhile
+        resolve(wanted.config, Library(store.home))  # raises an error if a corpus was removed meanwhile
         run = wanted.run_in(store) if kind.reuse else None
         run = run or store.create(**wanted.manifest())
     if red and run.state().state != "succeeded":
@@ -288,7 +292,7 @@ def register(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool = 
 
 
 def overruled(run: Run) -> str:
-    """Return the sentence about the checks that the user overruled; "" if there are none. The run notes it."""
+    """Return the sentence on the checks that the user overruled, for a note of the run; "" if there are none."""
     with suppress(OSError, UnicodeDecodeError), (run.path / OVERRULED).open(encoding="utf-8") as file:
         return file.read(LONGEST_OVERRULED)
     return ""

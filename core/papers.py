@@ -1,4 +1,4 @@
-"""Tables and figures of the five papers: page and commands that reproduce each of them, and how the results differ."""
+"""Tables and figures of the five papers: the page and commands that reproduce each, and how the results differ."""
 
 import tomllib
 from dataclasses import dataclass
@@ -13,10 +13,11 @@ _LIST = Path(__file__).resolve().parents[1] / "assets" / "papers.toml"
 class Item:
     """A table or figure of a paper.
 
-    item: number of the table or figure. shows: its content. page: file name, without `.py`, of the page that shows it;
-    "" if only a command produces it. commands: arguments of `python -m core`, with placeholders in capitals for the
-    user's corpora and runs; () if Winnow does not produce it. differs: how Winnow's result differs from the paper's.
-    evidence: limits of the output stored in PAPERS.md, such as fewer seeds; "" for none.
+    item: number of the table or figure, such as "Table 2". shows: content of the table or figure. page: file name,
+    without `.py`, of the page that shows it; "" if only a command produces it. commands: arguments of `python -m core`,
+    with placeholders in capitals for the user's corpora and runs; () if Winnow does not produce it. differs: how
+    Winnow's result differs from the paper's. evidence: limits of the output stored in PAPERS.md, such as fewer seeds;
+    "" for none.
     """
 
     item: str

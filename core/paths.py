@@ -21,7 +21,7 @@ _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 _within: ContextVar[str | None] = ContextVar("project", default=None)
-_asking: list[Callable[[], str | None]] = []  # functions that return the slug of this thread's project, or None
+_asking: list[Callable[[], str | None]] = []  # each returns the slug of this thread's project, or None
 
 
 def given_home() -> Path:
@@ -30,15 +30,15 @@ def given_home() -> Path:
 
 
 def machine_home() -> Path:
-    """Return the home. It holds the files that all projects share: encoders, locks of devices, the key, logs."""
+    """Return the home of all projects, with the files that they share: encoders, locks of devices, the key, logs."""
     return shared_home(given_home())
 
 
 def home() -> Path:
     """Return the folder of this thread's project.
 
-    This is the project set by `within`, else the project of the browser window, else the project in `WINNOW_PROJECT`,
-    else the default project. Errors: ProjectError if there is no such project.
+    This thread's project is the project set by `within`, else the project of the browser window, else the project in
+    `WINNOW_PROJECT`, else the default project. Errors: ProjectError if there is no such project.
     """
     root = given_home()
     if is_project(root):  # in a worker, or if WINNOW_HOME names one project
@@ -68,9 +68,9 @@ def ask_for_project(ask: Callable[[], str | None]) -> None:
 
 
 def private() -> None:
-    """Let only this account read the files that this process creates, and the existing files of the home.
+    """Make the files that this process creates, and the existing files of the home, readable only for this account.
 
-    Call this only in the app, the command line and workers, because a library must not change the umask of a program.
+    Only the app, the command line and workers may call this, because a library must not change a program's umask.
     Errors: PathError for a home that this account cannot read, or that holds a project of version 0.4 at its top level.
     """
     os.umask(0o077)
@@ -84,12 +84,12 @@ def private() -> None:
     if root.is_dir() and root.stat().st_mode & 0o077:
         for path in (root, *root.rglob("*")):
             if not path.is_symlink():
-                with suppress(PermissionError):  # a file of another account, which `doctor --privacy` names
+                with suppress(PermissionError):  # skip files of other accounts; `doctor --privacy` lists them
                     path.chmod(path.stat().st_mode & 0o700)
 
 
 def _refuse_foreign(root: Path) -> None:
-    """Refuse a home or a folder in it that cannot be read, because it would look empty. Errors: PathError."""
+    """Refuse a home if it or a folder in it cannot be read, because it would look empty. Errors: PathError."""
     try:
         if not root.exists():
             return
@@ -104,7 +104,7 @@ def _refuse_foreign(root: Path) -> None:
 
 
 def confine() -> None:
-    """Restrict this process, and the processes that it starts, to user files in the allowed folders.
+    """Let this process, and the processes that it starts, read only user files in the allowed folders.
 
     Used for pages and their workers. On the command line, the user may name any path.
     """
@@ -119,7 +119,7 @@ def confined() -> bool:
 def allowed_roots() -> tuple[Path, ...]:
     """Return the user's home, the current folder, Winnow's own folder, and the folders in `WINNOW_DATA_DIRS`.
 
-    Hidden folders are left out, and so is `/`, because it may be the current folder of a service.
+    Hidden folders are left out. `/` is left out too, because it may be the current folder of a service.
     """
     named = [Path(part) for part in os.environ.get("WINNOW_DATA_DIRS", "").split(os.pathsep) if part]
     folders = [folder.resolve() for folder in (Path.home(), Path.cwd(), _PROJECT, *named)]
@@ -143,7 +143,7 @@ def user_path(path: Path | str) -> Path:
 def is_there(file: Path) -> bool:
     """Return True if a file exists. Used for files that the user did not name, such as a text's annotation file.
 
-    In a confined process, return True for every link, so that the result does not show if the link's target exists.
+    In a confined process, return True for every link. The result then does not show if the link's target exists;
     `opened` refuses to follow the link.
     """
     return file.is_file() or (confined() and file.is_symlink())
@@ -187,7 +187,7 @@ def _placed(path: Path | str, roots: Sequence[Path] | None) -> tuple[Path, Path]
 
 
 def _own() -> list[Path]:
-    """Return folders that Winnow itself writes for pages and workers. They may be inside a hidden folder."""
+    """Return the folders that Winnow writes for pages and workers. They may be in a hidden folder."""
     return [
         folder.resolve()
         for folder in (home() / "uploads", home() / "unpacked", home() / "runs", _PROJECT / "assets" / "samples")

@@ -2,10 +2,11 @@
 
     python -m core.processes 12
 
-is such a process. It reads pickled items from the pipe 12, which its parent opened, and ends when the pipe is closed.
+is one of these processes. It reads pickled items from the pipe 12, which its parent opened, and ends when the pipe is
+closed.
 
-`concurrent.futures` does not fit: its processes import the parent's main module, which may be a page, and they stay
-behind if the parent is killed.
+`concurrent.futures` is not used, because its processes import the parent's main module, which may be a page, and
+continue to run if the parent is killed.
 """
 
 import os
@@ -23,9 +24,9 @@ from core.reporter import Reporter, Silent
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-_Reply = tuple[bool, Any]  # True and a result, or False and the error that the work raised
+_Reply = tuple[bool, Any]  # (True, result), or (False, error that `work` raised)
 
-MOST = 8  # processes; the parent prepares and collects items no faster than eight processes compute them
+MOST = 8  # processes; the parent cannot prepare and collect items faster than eight processes compute them
 _ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -39,9 +40,9 @@ def in_processes(
 ) -> Generator[Result, None, None]:
     """Yield `work(item, report)` per item, in the order of the items, computed by one process per core.
 
-    work: a function that can be pickled, with everything that it holds; each process gets it once. pays: False if
-    starting processes (0.3 s each) would take longer than they save; this process then computes all items, as it
-    does on a single core. report: checked at least once per second; if it raises, all processes are ended. Wrap the
+    work: function that can be pickled, with all values that it refers to; it is sent to each process once. pays: False
+    if starting processes (0.3 s each) would take longer than they save; this process then computes all items, as on a
+    single core. report: its `check` is called at least once per second; if it raises, all processes are ended. Wrap the
     generator in `contextlib.closing` if it may not run to its end.
     Errors: any error of `work`, and InputError of `items`, after the results of earlier items; ResourceError if a
     process dies or cannot start.
@@ -58,7 +59,7 @@ def in_processes(
     with ExitStack() as stack:
         idle = [stack.enter_context(_Process(work)).pipe for _ in range(n)]
         while True:
-            # If one item takes long, only a few results after it are kept in memory.
+            # Limit the number of results in memory that wait for the result of an earlier item.
             while idle and len(results) < 2 * n and (following := next(upcoming, None)):
                 started[idle[-1]] = following[0]
                 _send(idle.pop(), following[1])
@@ -80,7 +81,7 @@ def in_processes(
 
 
 def _until_wrong(items: Iterable[Item], wrong: list[InputError]) -> Iterator[Item]:
-    """Yield the items. If reading them fails, end, and add the error to `wrong`."""
+    """Yield the items. If reading an item fails, add the error to `wrong` and end."""
     try:
         yield from items
     except InputError as error:
@@ -88,11 +89,11 @@ def _until_wrong(items: Iterable[Item], wrong: list[InputError]) -> Iterator[Ite
 
 
 class _Process:
-    """A process that computes `work`, as a context manager. pipe: takes an item, then gives its result."""
+    """A process that computes `work`, as a context manager. pipe: send it an item, then receive the item's result."""
 
     def __init__(self, work: Callable[[Item, Reporter], Result]) -> None:
         self.pipe, theirs = Pipe()
-        # The root is on PYTHONPATH, because the working directory may be anywhere, and corpora may be relative to it.
+        # Add the root to PYTHONPATH. The working directory stays, because paths of corpora may be relative to it.
         environment = {**os.environ, "PYTHONPATH": str(_ROOT), "OMP_NUM_THREADS": "1"}
         try:
             self._process = subprocess.Popen(
@@ -102,7 +103,7 @@ class _Process:
                 stderr=subprocess.DEVNULL,
                 env=environment,
                 pass_fds=(theirs.fileno(),),
-                start_new_session=True,  # Ctrl-C in a terminal reaches the parent only, which ends its processes
+                start_new_session=True,  # Ctrl-C in a terminal then reaches only the parent, which ends its processes
             )
         except OSError as error:
             raise ResourceError(
@@ -128,7 +129,7 @@ def _send(pipe: Connection, value: object) -> None:
 
 
 def _received(pipe: Connection) -> _Reply:
-    """Return the reply of a process. Errors: ResourceError if it died."""
+    """Return the reply of a process. Errors: ResourceError if the process died."""
     try:
         reply: _Reply = pipe.recv()
     except (EOFError, OSError) as error:

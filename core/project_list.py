@@ -3,7 +3,7 @@
 WINNOW_HOME/projects/<slug>/    project.json, corpora/, runs/, roles.json, cover.json, labelling.json, ...
 WINNOW_HOME/                    files that all projects share: encoders, locks of devices, key, logs
 
-A new home has one empty project, "My first project". Its folder is created when the first file is written into it.
+A new home has one empty project, "My first project". The project's folder is created with its first file.
 """
 
 import json
@@ -26,7 +26,7 @@ LONGEST_NAME = 60  # maximum characters of a name; the project menu shows this m
 ROLES_FILE = "roles.json"
 COVER_FILE = "cover.json"
 LABELLING_FILE = "labelling.json"
-LOCK = Path("locks", "projects.lock")  # a lock in the home, held while a project is created, renamed or imported
+LOCK = Path("locks", "projects.lock")  # lock file in the home, locked while a project is created, renamed or imported
 KEPT = ("corpora", "runs", ROLES_FILE, COVER_FILE, LABELLING_FILE)  # files and folders that an export contains
 _LONGEST_SLUG = 200  # characters; a page's address may have a longer slug, which would be too long for a file name
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -36,7 +36,7 @@ _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 class Project:
     """A project.
 
-    slug: name of its folder, used in addresses; it does not change when the project is renamed. created: time, ISO
+    slug: name of the project's folder, used in addresses; renaming the project does not change it. created: time, ISO
     8601, UTC; "" if unknown. sample: True if Winnow made the project from a sample set.
     """
 
@@ -88,13 +88,13 @@ def listed(root: Path) -> Sequence[Project]:
 
 
 def unreadable(root: Path) -> Sequence[Path]:
-    """Return the files `project.json` that are damaged. Such a project is listed under its folder's name."""
+    """Return the damaged `project.json` files. A project with a damaged file is listed under its folder's name."""
     files = (project.folder / ABOUT for project in listed(root))
     return [file for file in files if file.exists() and read_object(file) is None]
 
 
 def find(root: Path, wanted: str) -> Project:
-    """Return a project by name, else by slug. Errors: ProjectError, with the names of all projects, if none fits."""
+    """Return the project with the name `wanted`, else with this slug. Errors: ProjectError, which lists all names."""
     projects = listed(root)
     named = [project for project in projects if _same(project.name, wanted)]
     if fitting := named or [project for project in projects if project.slug == wanted]:
@@ -104,16 +104,16 @@ def find(root: Path, wanted: str) -> Project:
 
 
 def by_slug(root: Path, slug: str) -> Path | None:
-    """Return the folder of the project with this slug, or None. Usually reads no file, because it is called often."""
+    """Return the folder of the project with this slug, or None. Called often, so it usually reads no file."""
     if len(slug) < _LONGEST_SLUG and _SLUG.fullmatch(slug) and _is_made(folder := root / PROJECTS / slug):
         return folder
     return next((project.folder for project in listed(root) if project.slug == slug), None)
 
 
 def usual(root: Path) -> Project:
-    """Return the default project: the oldest one that is neither archived nor a sample, if there is one.
+    """Return the default project: the oldest project that is neither archived nor a sample.
 
-    Otherwise return the oldest sample that is not archived, else an archived project.
+    If there is none, return the oldest sample that is not archived, else an archived project.
     """
     projects = listed(root)
     return next(iter(sorted(projects, key=lambda project: (project.archived, project.sample))))
@@ -122,7 +122,7 @@ def usual(root: Path) -> Project:
 def new_name(root: Path, name: str, besides: Project | None = None) -> str:
     """Return `name` without control characters and double spaces.
 
-    besides: the project to rename; its own name is allowed. None for a new project. Errors: ProjectError if the name is
+    besides: the project to rename, which may keep its name; None for a new project. Errors: ProjectError if the name is
     empty, too long or the name of another project.
     """
     kept = " ".join(shown(unicodedata.normalize("NFC", name)).split())
@@ -135,7 +135,7 @@ def new_name(root: Path, name: str, besides: Project | None = None) -> str:
 
 
 def free_name(name: str, others: Sequence[Project]) -> str:
-    """Return `name`, with a number appended if another project has it."""
+    """Return `name`; append a number if another project has this name."""
     taken = {project.name.casefold() for project in others}
     number, free = 1, name
     while free.casefold() in taken:
@@ -170,7 +170,7 @@ def write(
     return read(folder)
 
 
-# Said where results of a sample project could be mistaken for results on the reader's own texts
+# Shown with results that could be mistaken for results on the user's own texts
 INVENTED = "Sample project: the texts and names that came with it are invented."
 
 

@@ -11,7 +11,7 @@ class Checkpoint(TypedDict):
 
 
 class Reporter(Protocol):
-    """Receives the progress of a long computation. Calls are cheap, because the receiver drops frequent ones."""
+    """Receives the progress of a long computation. Calls are cheap: the receiver drops calls that are too frequent."""
 
     def stage(self, name: str) -> None:
         """Report that a new stage begins, for example "embedding the domain corpus"."""
@@ -30,12 +30,12 @@ class Reporter(Protocol):
 
 
 class Parted(Reporter, Protocol):
-    """A reporter for work whose parts are all known from the start."""
+    """A reporter for work whose parts are known from the start."""
 
     def part(self, number: int, of: int, name: str, *, left: float | None = None, after: float | None = None) -> None:
         """Report that part `number` (from 1) of `of` begins.
 
-        left: estimated seconds of this part and all later parts. after: estimated seconds of the later parts alone.
+        left: estimated seconds for this part and all later parts. after: estimated seconds for the later parts alone.
         """
 
 

@@ -22,7 +22,7 @@ Prefer = Literal["high", "low"]
 
 
 class Rows(Protocol):
-    """Array of vectors, `(n, d)`, stored or computed on access."""
+    """Array of vectors, `(n, d)`, either stored or computed on access."""
 
     def __len__(self) -> int: ...
 
@@ -43,7 +43,7 @@ class Scores:
     """Scores of the sentences of a corpus, in the strategy's unit.
 
     values: `(n,)` float, one per sentence; NaN if the sentence has no score. prefer: "high" if high scores are
-    better, else "low". Only `selection.choose` changes the sign of scores, to sort them. corpus: fingerprint of the
+    better, else "low". Only `selection.choose` may change the sign of scores, for sorting. corpus: fingerprint of the
     scored corpus.
     """
 
@@ -60,7 +60,7 @@ class Selection:
     """Rows selected from a corpus, best first, and the number of rows that were left out because of a flag.
 
     rows: `(k,)` int64, in rank order. dropped: {flag: number of rows left out}. A row with several flags is counted
-    once: as a leak if it is a leak, else under the first of these flags (`hygiene.counted_once`).
+    once: as a leak if it is one, else under its first flag (`hygiene.counted_once`).
     """
 
     corpus: str
@@ -88,12 +88,12 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """Numbers of spans per sentence and type, from which every F1, significance test and verdict is computed.
+    """Counts of spans per sentence and type, from which every F1, significance test and verdict is computed.
 
     types: names of the t types, sorted. tp, predicted, gold: numbers of true positives, predicted and gold spans,
     `(n, t)` int32. A true positive has the right start, end and type.
-    tested: `(n,)` bool, True for sentences that the replicate was tested on; the other rows are 0. It is used if each
-    replicate has its own labels and test set; None if all compared taggers use the same labels. It is not saved.
+    tested: `(n,)` bool, True for sentences on which the replicate was tested; all counts of other sentences are 0. It
+    is None if all compared taggers use the same labels and test set. It is not saved.
     """
 
     types: tuple[str, ...]
@@ -112,7 +112,7 @@ class Evaluation:
 
     @classmethod
     def pooled(cls, tables: Sequence[Self]) -> Self:
-        """Return a table with the summed counts of several taggers that were tested on the same sentences."""
+        """Return a table with the sums of the counts of several taggers that were tested on the same sentences."""
         counts = {name: sum(getattr(one, name) for one in tables) for name in ("tp", "predicted", "gold")}
         return replace(tables[0], **counts) if len(tables) > 1 else tables[0]
 
@@ -140,7 +140,7 @@ class Evaluation:
         return sum(held) / max(len(held), 1)
 
     def of(self, rows: BoolArray) -> Self:
-        """Return the table of only those sentences for which `rows`, `(n,)` bool, is True."""
+        """Return the table of the sentences for which `rows`, `(n,)` bool, is True."""
         return replace(self, tp=self.tp[rows], predicted=self.predicted[rows], gold=self.gold[rows])
 
     def save(self, path: Path) -> None:

@@ -13,7 +13,7 @@ _OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\
 
 
 def shown(text: str) -> str:
-    """Return text on one line, with each control character replaced by `REPLACED`."""
+    """Return text on one line; each control character is replaced by `REPLACED`."""
     return _OBEYED.sub(REPLACED, text)
 
 
@@ -33,17 +33,17 @@ def shown_json(text: str) -> str:
 
 
 def in_points(value: float) -> str:
-    """Format an amount of F1 points, with one decimal below 10 points and none above."""
+    """Format a number of F1 points, with one decimal below 10 points and none from 10 on."""
     return f"{value:.0f} points" if value >= 9.95 else f"{value:.1f} points"
 
 
 def gain_in_words(value: float) -> str:
-    """Format a given gain in F1 points: "1 point", "2.5 points"."""
+    """Format a gain in F1 points with all its decimals: "1 point", "2.5 points"."""
     return f"{value:g} point{'s' * (value != 1)}"
 
 
 def short(name: str) -> str:
-    """Shorten a name for a list. Start and end are kept, because names that Winnow generates differ at the end."""
+    """Shorten a name for a list. Keep start and end, because names that Winnow generates differ at the end."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 28].rstrip()}…{name[-27:].lstrip()}"
 
 
@@ -63,7 +63,7 @@ def when(moment: float) -> str:
 
 
 def distinct(names: Mapping[str, str], moments: Mapping[str, float]) -> dict[str, str]:
-    """Return `names` with the date added to equal names, and a number if their dates are equal too.
+    """Return `names` with the date appended to equal names, and a number too if the dates are equal.
 
     names: {key: name}. moments: {key: start time in seconds since 1970}. The oldest gets the lowest number.
     """

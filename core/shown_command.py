@@ -21,7 +21,7 @@ def command(kind: str, options: Mapping[str, object]) -> str:
     references, hidden = (set(fields_with(known.config, trait)) for trait in ("corpus", "hidden"))
     words = ["python", "-m", "core", *projects.option(), *known.words]
     if kind == "pretrain" and not config.model_dump()["holdout"]:
-        words += ["--holdout", "none"]  # otherwise the dev and test sets are held out
+        words += ["--holdout", "none"]  # without this option, the dev and test sets are held out
     for name, field in known.config.model_fields.items():
         value = getattr(config, name)
         if name in hidden or (value == field.default and not field.is_required()):
@@ -50,8 +50,8 @@ def command(kind: str, options: Mapping[str, object]) -> str:
 def command_of(run: Run) -> str | None:
     """Return the command line that repeats a run, or None if there is none.
 
-    There is none if the kind has no command, if the options of the run are no longer valid, or if an upload was
-    imported, because its copy was deleted.
+    There is none if the kind has no command, if the options of the run are no longer valid, or if the run imported an
+    upload, because the upload's copy was deleted.
     """
     kind, options = run.manifest.kind, run.manifest.config
     with suppress(KeyError, TypeError, WinnowError):
@@ -66,7 +66,7 @@ def filter_command(made: Corpus) -> str:
 
 
 def _domain(fingerprint: str) -> list[str]:
-    """Return the options for a domain corpus. For a filtered corpus, they name the whole corpus and the filter."""
+    """Return the options for a domain corpus. For a filtered corpus, these are the whole corpus and the filter."""
     with suppress(CorpusError):
         domain = library().find(fingerprint)
         if where := _where(domain):
@@ -82,7 +82,7 @@ def _where(made: Corpus) -> list[str]:
 
 
 def flag(name: str, *, on: bool = True) -> str:
-    """Return the flag of an option. An option that can be repeated has a flag in the singular: `--seed 1 --seed 2`."""
+    """Return the flag of an option. The flag of a repeatable option is in the singular: `--seed 1 --seed 2`."""
     singular = {"corpora": "corpus", "options": "option", "seeds": "seed", "encoders": "encoder"}.get(name, name)
     if name == "cascade" and not on:
         return "--exact"
@@ -90,7 +90,7 @@ def flag(name: str, *, on: bool = True) -> str:
 
 
 def flat(options: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield (name, value) of nested options with joined names: {knn: {neighbours: 10}} gives ("knn.neighbours", 10)."""
+    """Yield (name, value) of nested options; dots join names: {knn: {neighbours: 10}} gives ("knn.neighbours", 10)."""
     for key, value in options.items():
         if isinstance(value, dict):
             yield from ((f"{key}.{inner}", item) for inner, item in flat(value))

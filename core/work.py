@@ -1,7 +1,7 @@
 """Run a worker process: `python -m core.work work RUN --home HOME`. It imports no pages, no commands and no charts.
 
-With `--tied`, the worker ends when the process at the other end of its stdin ends. Exit status: 0 done, 2 wrong input,
-1 a bug, 130 cancelled. Messages go to stderr, which is worker.log.
+With `--tied`, the worker ends when its stdin is closed, so when the process that started it ends. Exit status: 0 done,
+2 wrong input, 1 a bug, 130 cancelled. Messages go to stderr, which is worker.log.
 """
 
 import argparse
