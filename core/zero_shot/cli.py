@@ -16,7 +16,7 @@ from core.zero_shot.zero_shot import ZeroShotResult
 @config_options(KINDS["zero-shot"].config)
 @json_option
 def zero_shot(as_json: bool, **values: object) -> None:
-    """Tag test sets with a ready model and score its entities, to see how well it works without labels of yours.
+    """Tag test sets with a ready model and score its entities, to see how well the model works without your labels.
 
     A ready model is a folder with a Hugging Face token classifier: config.json with its labels (id2label),
     model.safetensors, and tokenizer.json. This program does not fetch models. Download one by hand, for example

@@ -16,10 +16,10 @@ _CLASSIFIER = "ForTokenClassification"
 
 
 def folder_of(model: str) -> Path:
-    """Return the folder of a ready model as an absolute path, so that it cannot be taken for the name of an encoder.
+    """Return the folder of a ready model as an absolute path, which cannot be mistaken for the name of an encoder.
 
-    Errors: PathError for a path that pages must not open; ModelError, which says what to do, for a folder that is not a
-    complete model.
+    Errors: PathError for a path that pages must not open; ModelError, with advice, for a folder without a complete
+    model.
     """
     folder = user_path(os.path.expanduser(model)).absolute()
     if not folder.is_dir():
@@ -28,8 +28,8 @@ def folder_of(model: str) -> Path:
         raise ModelError(f"{model}: is a GLiNER model, which this program cannot read. {FETCH}")
     if (folder / "adapter_config.json").exists():
         raise ModelError(
-            f"{model}: holds an adapter, which would load another model; merge it into its model (peft's "
-            "merge_and_unload) and give that folder."
+            f"{model}: holds an adapter, which would load another model; merge it into that model (peft's "
+            "merge_and_unload) and give the merged folder."
         )
     if not any(folder.glob("*.safetensors")):
         if (folder / PICKLE).exists():
@@ -58,6 +58,6 @@ def label_names(model: str, folder: Path) -> list[str]:
     if not texts or len(texts) < len(names):
         raise ModelError(
             f"{model}: its config.json has no id2label that names every output (0, 1, 2, ...), so its types are not "
-            "known. Add the names from where the model was published."
+            "known. Add the names, for example from the page on which the model was published."
         )
     return texts

@@ -1,4 +1,4 @@
-"""The labels of a ready model: tags in any usual spelling, the entities that they mean, and the user's types."""
+"""Read the labels of a ready model, in any usual spelling; decode its entities; map its types to the user's types."""
 
 import math
 import re
@@ -18,15 +18,16 @@ _MOST, _LONGEST = 10_000, 100  # labels of a model; characters of a label
 _OFTEN = 1_000_000  # `style_of` expects the tags of words, most of which are outside of entities
 _OUTSIDE = ("O", "o", "0", "-", "_")
 _LETTER = re.compile(r"[BIESLU]-", re.IGNORECASE)
-_DIGITS = 6  # decimals of a confidence; further ones depend on the other sentences of a batch
+_DIGITS = 6  # decimals of a confidence; further decimals depend on the other sentences in the batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
     """Tags of a model's k outputs.
 
-    tags: the m different tags, in a spelling that `schemes` reads. column: the tag of each output, `(k,)` indices.
-    scheme: scheme of the tags. special: labels that are no entity tags and count as outside, such as padding.
+    tags: the m different tags, in a spelling that `schemes` reads. column: for each output, the index of its tag in
+    `tags`, `(k,)`. scheme: scheme of the tags. special: labels that are not entity tags, such as padding; they count as
+    O.
     """
 
     tags: tuple[str, ...]
@@ -36,7 +37,7 @@ class Labels:
 
     @classmethod
     def read(cls, model: str, names: Sequence[str]) -> Self:
-        """Return the tags of the labels `names`, in the order of the outputs. model: its name, for errors.
+        """Return the tags of the labels `names`, in the order of the outputs. model: name of the model, for errors.
 
         Errors: ModelError if the labels are not entity tags, or cannot be printed.
         """
@@ -84,11 +85,11 @@ class Labels:
     def entities(self, probabilities: FloatArray) -> Prediction:
         """Return the entities of a sentence's most probable tags, with their confidences.
 
-        probabilities: `(n, k)`, of each output for n words. An inner or last tag that continues no entity begins one,
-        because some models begin entities with such tags (`schemes.decode` without `strict`).
+        probabilities: probability of each output for each of n words, `(n, k)`. An inner or last tag that continues no
+        entity begins a new one, because some models begin entities with inner tags (`schemes.decode` without `strict`).
 
-        Confidence is the exact probability of start, end and type if words are independent, as the model's softmax
-        assumes (SOURCES.md, Ready models).
+        A confidence is the exact probability of start, end and type under the model's assumption that words are
+        independent (SOURCES.md, Ready models).
         """
         by_tag = np.zeros((len(probabilities), len(self.tags)))
         np.add.at(by_tag.T, list(self.column), probabilities.T)
@@ -109,7 +110,7 @@ def _scheme(model: str, letters: set[str]) -> Scheme:
 
 
 def _confidence(by_tag: FloatArray, entity: Entity, place: Mapping[tuple[str, str], int]) -> float:
-    """Return the probability of the tags of `entity`, if the tags of its words are independent.
+    """Return the probability that start, end and type of `entity` are right, if the tags of words are independent.
 
     place: {(letter, type): column of `by_tag`}.
     """
@@ -122,7 +123,7 @@ def _confidence(by_tag: FloatArray, entity: Entity, place: Mapping[tuple[str, st
         return float(sum(by_tag[word, column] for column in columns if column is not None))
 
     first, last = entity.start, entity.end - 1
-    # Inner and last letters begin an entity only if no entity of the type is open before.
+    # An inner or last letter begins an entity only if the word before is not in an open entity of the same type.
     closed = 1 - p(first - 1, "BI")
     ends = 1 - p(last + 1, "IEL")
     opens = p(first, "B") + p(first, "I") * closed
@@ -137,9 +138,9 @@ def _confidence(by_tag: FloatArray, entity: Entity, place: Mapping[tuple[str, st
 def mapping(types: Sequence[str], own: Collection[str], given: Mapping[str, str]) -> dict[str, str]:
     """Return {type of the model: type of the user, or "" if it is dropped}.
 
-    types: the model's types. own: the user's types. given: {type of the model: type of the user, or ""}; its keys may
-    have other case or a prefix such as B-. A type that is not in `given` maps to the user's type of the same name,
-    ignoring case. Errors: ConfigError for an unknown type, or if every type is dropped.
+    types: the model's types. own: the user's types. given: the user's entries of the map; case and a prefix such as B-
+    are ignored in keys. A type without an entry maps to the user's type of the same name, ignoring case. Errors:
+    ConfigError for an unknown type, or if every type is dropped.
     """
     ours, chosen = _by_name(own), dict[str, str]()
     for old, new in given.items():
@@ -164,16 +165,16 @@ def mapping(types: Sequence[str], own: Collection[str], given: Mapping[str, str]
 
 
 def known(types: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return the entries of `given` (see `mapping`) whose keys are types of the model. types: the model's types."""
+    """Return the entries of `given` (see `mapping`) for types of the model. types: the model's types."""
     return {old: new for old, new in given.items() if _named(old, types) is not None}
 
 
 def _named(old: str, types: Sequence[str]) -> str | None:
-    """Return the type of the model that a user wrote as `old`; None if there is none."""
+    """Return the type of the model that the user means by `old`; None if there is none."""
     theirs = _by_name(types)
     return old if old in types else theirs.get(old.casefold()) or theirs.get(_LETTER.sub("", old, 1).casefold())
 
 
 def _by_name(types: Collection[str]) -> dict[str, str]:
-    """Return {type in lower case: type}; of several types that differ only in case, the first in sorted order."""
+    """Return {type in lower case: type}. If types differ only in case, keep the first in sorted order."""
     return {type.casefold(): type for type in sorted(types, reverse=True)}

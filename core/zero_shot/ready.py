@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class ReadyTagger(PieceTagger):
-    """A token classifier that tags each word by its first piece, in float32. It supports only a tagger's `predict`.
+    """A token classifier that tags each word by its first piece, in float32. Only the method `predict` works.
 
-    labels: tags of its k outputs. There is no chain: each word gets its most probable tag.
+    labels: tags of the k outputs. There is no CRF; each word gets its most probable tag.
     """
 
     def __init__(
@@ -41,10 +41,10 @@ class ReadyTagger(PieceTagger):
         return result
 
     def predict(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[Prediction]:
-        """Return the entities of each sentence, of the model's own types. Errors: ModelError for scores such as NaN."""
+        """Return the entities of each sentence, with the model's types. Errors: ModelError for scores like NaN."""
 
         def probabilities(emissions: Tensor, mask: Tensor, _: Sequence[int]) -> Tensor:
-            return emissions.double().softmax(-1).transpose(1, 2)  # words last, as `_decoded` pads them
+            return emissions.double().softmax(-1).transpose(1, 2)  # words last, because `_decoded` pads this dimension
 
         result = [prediction_of(())] * len(sentences)
         for rows, decoded in self._decoded(sentences, probabilities, report or Silent()):
@@ -58,7 +58,7 @@ class ReadyTagger(PieceTagger):
 def load(name: str, labels: Labels, *, max_length: int, device: torch.device) -> ReadyTagger:
     """Load a ready model. name: its folder. max_length: most pieces per window; the model may read fewer.
 
-    Errors: PathError; ModelError if it cannot be loaded, or has another number of outputs than labels.
+    Errors: PathError; ModelError if the model cannot be loaded, or if the numbers of outputs and labels differ.
     """
     from transformers import AutoModelForTokenClassification
 
@@ -67,14 +67,16 @@ def load(name: str, labels: Labels, *, max_length: int, device: torch.device) ->
     tokenizer = hub.load_tokenizer(folder)
     outputs = int(model.config.num_labels)
     if outputs != len(labels.column):
-        raise ModelError(f"{name}: has {outputs:,} outputs and {len(labels.column):,} names of labels; fetch it again.")
+        raise ModelError(
+            f"{name}: has {outputs:,} outputs and {len(labels.column):,} label names; fetch the model again."
+        )
     try:
         tagger = ReadyTagger(model, tokenizer, labels, min(max_length, longest(model, tokenizer)))
     except ValueError as error:  # raised by `Pieces` if the tokenizer gives no piece for a letter
         raise ModelError(f"{name}: its tokenizer gives no piece for a word; fetch the model again.") from error
     if tagger.pieces.room < 1:
         raise ModelError(
-            f"{name}: reads {tagger.pieces.max_length} pieces at once, too few for a word; correct model_max_length in "
+            f"{name}: reads only {tagger.pieces.max_length} pieces, too few for a word; correct model_max_length in "
             "its tokenizer_config.json."
         )
     return tagger.to(device).eval()

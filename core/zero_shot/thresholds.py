@@ -10,7 +10,7 @@ from core.text.sentence import Entity, Prediction, Sentence
 
 
 def renamed(prediction: Prediction, types: Mapping[str, str]) -> Prediction:
-    """Give the entities other types, and leave out those of a type that maps to ""."""
+    """Rename the types of entities by the map `types`. Leave out entities whose type maps to ""."""
     kept = [
         (replace(entity, type=types[entity.type]), sure)
         for entity, sure in zip(prediction.entities, prediction.confidence, strict=True)
@@ -32,10 +32,10 @@ def _prediction(pairs: Sequence[tuple[Entity, float]]) -> Prediction:
 def best_thresholds(
     gold: Sequence[Sentence], predictions: Sequence[Prediction], types: Collection[str]
 ) -> dict[str, float]:
-    """Return {type: threshold with the highest F1}; after a tie, the lowest threshold.
+    """Return {type: threshold with the highest F1}. In a tie, the lowest threshold is used.
 
-    The thresholds that are compared are 0 and every confidence of the type's entities. A type without labelled
-    entities is left out, because its F1 is 0 at every threshold.
+    For each type, 0 and the confidence of each predicted entity are compared. A type without labelled entities is left
+    out, because its F1 is 0 at every threshold.
     """
     found: dict[str, list[tuple[float, bool]]] = {type: [] for type in types}
     labelled = dict.fromkeys(types, 0)

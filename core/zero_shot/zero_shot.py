@@ -31,8 +31,8 @@ class ZeroShotConfig(Config):
 
     model: str = option(
         ...,
-        "Folder of a ready token classifier (config.json, model.safetensors, tokenizer.json). It is not fetched: "
-        "download one by hand, for example dslim/bert-base-NER.",
+        "Folder of a ready token classifier (config.json, model.safetensors, tokenizer.json). The model is not "
+        "fetched; download one by hand, for example dslim/bert-base-NER.",
     )
     test: tuple[str, ...] = option(..., "Test sets: labelled sentences.", corpus=True, min_length=1)
     dev: str = option("", "Dev set, on which each type's minimum confidence is chosen by F1.", corpus=True)
@@ -43,9 +43,14 @@ class ZeroShotConfig(Config):
     )
     skip_unknown: bool = option(False, "Ignore entries of the type map for types that the model does not have.")
     threshold: float = option(
-        0.5, "Least confidence of an entity, if there is no dev set or its type is not in the dev set.", ge=0, le=1
+        0.5,
+        "Minimum confidence of entities whose type is not in the dev set, or of all entities without a dev set.",
+        ge=0,
+        le=1,
     )
-    max_length: int = option(512, "Most pieces per window; longer sentences are read in windows.", unit="pieces", ge=16)
+    max_length: int = option(
+        512, "Maximum pieces per window; longer sentences are split into windows.", unit="pieces", ge=16
+    )
     weights: str = option("", "Hash of the model, so that a changed model makes a new run.", hidden=True)
 
     @field_validator("type_map")
@@ -57,7 +62,9 @@ class ZeroShotConfig(Config):
     @model_validator(mode="after")
     def _apart(self) -> Self:
         if self.dev and self.dev in self.test:
-            raise ConfigError("dev: is also a test set, so thresholds would be chosen on it; give another dev set.")
+            raise ConfigError(
+                "dev: is also a test set, so thresholds would be chosen on the test set; give another dev set."
+            )
         return self
 
     def settled(self) -> Self:
@@ -73,10 +80,10 @@ class ZeroShotConfig(Config):
 class ZeroShotResult:
     """Result of a `zero-shot` run.
 
-    types: {type of the model: type of the user}. dropped: the model's other types, and labels that are no entity tags.
-    unknown: types of the test and dev sets that no type of the model is mapped to. thresholds: {type of the user:
-    confidence from which its entities are kept}. chosen: types whose threshold was chosen on the dev set. tests: scores
-    on each test set. seconds: time to tag all test sets.
+    types: {type of the model: type of the user}. dropped: types of the model that are not in `types`, and labels that
+    are not entity tags. unknown: types of the test and dev sets to which no type of the model is mapped. thresholds:
+    {type of the user: minimum confidence}. chosen: types whose threshold was chosen on the dev set. tests: scores on
+    each test set. seconds: time to tag all test sets.
     """
 
     types: Mapping[str, str]
@@ -89,7 +96,7 @@ class ZeroShotResult:
 
 
 def check(config: ZeroShotConfig, job: Job) -> None:
-    """Raise an error before anything is computed if the model's configuration shows that it cannot be used.
+    """Check the model's configuration before anything is computed.
 
     Errors: those of `_read`.
     """
@@ -98,7 +105,7 @@ def check(config: ZeroShotConfig, job: Job) -> None:
 
 
 def _read(config: ZeroShotConfig, own: Collection[str]) -> tuple[Labels, dict[str, str]]:
-    """Return the labels of the model, and {type of the model: type of the user, or ""}. own: the user's types.
+    """Return the labels of the model, and the map {type of the model: type of the user, or ""}. own: the user's types.
 
     Errors: PathError, ModelError; ConfigError if no type of the model is used.
     """
@@ -150,9 +157,10 @@ def run(config: ZeroShotConfig, job: Job) -> ZeroShotResult:
 
 
 def find(config: ZeroShotConfig, result: ZeroShotResult, sentences: Sequence[Sentence], job: Job) -> list[Prediction]:
-    """Return what the model of a finished run finds in other sentences, with the run's types and thresholds.
+    """Return the entities that a finished run's model finds in sentences, with the run's types and thresholds.
 
-    The model is loaded without a connection. Errors: ModelError if it was changed after the run; errors of `run`.
+    The model is loaded without a connection. Errors: ModelError if the model was changed after the run; errors of
+    `run`.
     """
     from core.zero_shot import ready
 
@@ -169,19 +177,19 @@ def find(config: ZeroShotConfig, result: ZeroShotResult, sentences: Sequence[Sen
 
 
 def _notes(config: ZeroShotConfig, result: ZeroShotResult) -> list[str]:
-    """Return sentences on types that are left out, and on thresholds that were not chosen."""
+    """Return notes on types that are left out, and on types whose threshold was not chosen on the dev set."""
     notes = []
     if result.dropped:
         notes.append(
-            f"Types of the model that are left out: {listed(result.dropped)}. Map those you need (--type-map)."
+            f"Types of the model that are left out: {listed(result.dropped)}. Map the types that you need (--type-map)."
         )
     if result.unknown:
-        notes.append(f"Types of yours that the model does not find: {listed(result.unknown)}.")
+        notes.append(f"Your types that the model does not find: {listed(result.unknown)}.")
     rest = [type for type in result.thresholds if type not in result.chosen]
     if not config.dev:
         notes.append(f"There is no dev set, so the minimum confidence of every type is {config.threshold:g}.")
     elif rest:
-        notes.append(f"The dev set does not hold {listed(rest)}; their minimum confidence is {config.threshold:g}.")
+        notes.append(f"The dev set has no {listed(rest)}, so the minimum confidence of each is {config.threshold:g}.")
     return notes
 
 
