@@ -63,7 +63,7 @@ def place() -> Path | None:
 
 @contextmanager
 def noted(action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> Iterator[None]:
-    """Log an action after the block has succeeded. Errors: those of `ready`, before the block begins."""
+    """Log an action after the block has succeeded. Errors: those of `ready`, raised before the block."""
     ready()
     yield
     note(action, runs=runs, corpora=corpora)

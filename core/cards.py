@@ -121,7 +121,7 @@ def of_workers() -> tuple[Card, ...]:
 
 
 def keep_to(card: Card) -> None:
-    """Make `card` the only GPU that this process sees. Call this before torch lists the GPUs for the only time."""
+    """Make `card` the only GPU that this process sees. Call this before torch lists the GPUs, which happens once."""
     global _before  # noqa: PLW0603  (torch also lists GPUs once per process)
     _before = of_workers()
     os.environ[VISIBLE] = card.uuid

@@ -118,7 +118,7 @@ def option(
     hidden: bool = False,
     **bounds: Unpack[Bounds],
 ) -> Any:
-    """Define a field of a `Config`, like pydantic's `Field`. It returns Any, because it stands in for a default value.
+    """Define a field of a `Config`, like pydantic's `Field`. Returns Any, because fields are written as default values.
 
     default: default value; `...` if the user must give a value. unit: word to show after the value ("pieces").
     corpus: True if the value names one or several corpora, by name, fingerprint or path.

@@ -101,7 +101,7 @@ def read_back(path: Path, *names: str) -> Iterator[None]:
 
 
 def sum_up(run: Path) -> None:
-    """Store size and CRC-32 of each file of a run's output, for `read_back`. It detects failing disks, not forgery."""
+    """Store size and CRC-32 of each file of a run's output, for `read_back`, to detect failing disks, not forgery."""
     folder = run / ARTIFACTS
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.match(TEMPORARY)]
     sums = {path.relative_to(folder).as_posix(): [path.stat().st_size, _sum_of(path)] for path in files}

@@ -38,7 +38,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 _SMALL = {"OMP_NUM_THREADS": "1", "ARROW_IO_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
 _server, _isolated = threading.Event(), threading.Event()
 _PR_SET_PDEATHSIG = 1  # constant from <linux/prctl.h>
-_GRACE = 5  # seconds after the time limit after which a reader that was not killed ends itself
+_GRACE = 5  # a reader that was not killed ends itself this number of seconds after its time limit
 # Exit statuses of a reader that exceeded its limit of wall-clock time, or of CPU time summed over its threads.
 _OUT_OF_TIME = (-signal.SIGALRM, -signal.SIGXCPU)
 

@@ -392,8 +392,9 @@ class Mark:
 class Assisted:
     """A finished `skl` run.
 
-    scores: `(n,)`, one per sentence of the assisting corpus. overlaps: `(n,)`, number of shared entities per sentence.
-    names: the m shared entities. types: the t types. skl: `(m,)`. counts: {"primary" or "assisting": `(m, t)`}.
+    scores: `(n,)`, one per sentence of the assisting corpus. overlaps: `(n,)`, occurrences of shared entities in each
+    sentence. names: the m shared entities. types: the t types. skl: `(m,)`. counts: {"primary" or "assisting": `(m,
+    t)`}.
     """
 
     run: str

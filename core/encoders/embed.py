@@ -17,7 +17,8 @@ from core.runs.chunks import About, Opened
 from core.runs.spread import spread
 from core.training.on_device import on_device, worker_device
 
-LARGE = 20_000  # sentences; with as many or more, embedding takes longer than compiling the map's code
+# Number of sentences from which embedding takes longer than compiling the map's code. Both then run in parallel.
+LARGE = 20_000
 CHUNK = 8192  # rows that the encoder sorts by length together; fixed, so that a resumed run makes the same batches
 
 

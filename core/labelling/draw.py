@@ -69,7 +69,7 @@ def run(config: DrawConfig, job: Job) -> QueueResult:
 
 
 def is_dev(place: int) -> bool:
-    """Return True if the drawn sentence at this place goes into the dev set. The answer never changes for a place."""
+    """Return True if the drawn sentence at this place goes into the dev set. The result for a place never changes."""
     return place % DEV_EACH == 0
 
 

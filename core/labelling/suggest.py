@@ -53,7 +53,7 @@ def source(run_id: str, allow_host: str, home: Path) -> tuple[Run, str]:
         raise ConfigError(f"suggest: {run.id} is not a finished run of {kinds}; run one on your test set first.")
     if run.brought_file.exists():
         raise ConfigError(
-            f"suggest: {run.id} came with an imported project, so somebody else set its options; check them, and run "
+            f"suggest: {run.id} came with an imported project, so its options were set elsewhere; check them, and run "
             f"{run.manifest.kind} here."
         )
     server = server_of(run, allow_host)

@@ -114,7 +114,7 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
         context.stage("saving")
         lm.save(models.folder(context.run), _card(config, corpora, result))
         context.artifact(models.NAME, models.folder(context.run))
-        for part in context.run.checkpoints.iterdir():  # delete them; they take three times the model's space
+        for part in context.run.checkpoints.iterdir():  # checkpoints take three times the model's space
             shutil.rmtree(part) if part.is_dir() else part.unlink()
     return result
 
