@@ -175,7 +175,7 @@ def _hindrance(card: Card) -> str:
     cuda = built_for()
     driver = int(_number(card.driver.partition(".")[0]) or 0)
     if cuda is None:
-        return f"this torch is built for processors only; {_other(_NEWER if driver >= _LEAST[13][0] else _OLDER)}"
+        return f"the installed torch has no support for GPUs; {_other(_NEWER if driver >= _LEAST[13][0] else _OLDER)}"
     least, capability = _LEAST.get(int(cuda.partition(".")[0]), (0, 0.0))
     if driver < least:
         return f"driver {driver}, this build needs {least}; update the driver, or {_other(_OLDER)}"

@@ -41,8 +41,8 @@ def test_a_card_has_one_lock_under_any_number(driver: Driver, monkeypatch: pytes
     [
         (OLD, "13.0", r"driver 550, this build needs 580; update the driver, or install .*\+cu126"),
         (V100, "13.0", r"its compute capability is 7.0, this build needs 7.5; install .*whl/cu126"),
-        (H100, None, r"built for processors only; install .*\+cu130"),
-        (OLD, None, r"built for processors only; install .*\+cu126"),
+        (H100, None, r"no support for GPUs; install .*\+cu130"),
+        (OLD, None, r"no support for GPUs; install .*\+cu126"),
     ],
 )
 def test_a_card_that_torch_cannot_use_is_named_with_the_remedy(

@@ -273,7 +273,9 @@ def _proposal(states: "States", sample: Labelled, job: Job) -> Proposal:
     job.context.stage("comparing layers within the training set")
     top = len(states)
     if top < 2 or len(sample.train) < 2 * FOLDS:
-        return Proposal(layers="last", why="Too few layers or training sentences to compare layers.")
+        return Proposal(
+            layers="last", why="The layers were not compared, because there are too few layers or training sentences."
+        )
     level = 1 - (1 - LEVEL) / (top - 1)  # Bonferroni correction for comparing many layers
     tables: dict[int, Evaluation] = {}
     for layer in range(top, 0, -1):

@@ -53,7 +53,7 @@ def run(config: DrawConfig, job: Job) -> QueueResult:
     rows = np.flatnonzero(~held_back)
     if len(rows) < 4:
         raise CorpusError(
-            f"{corpus.name}: has {count(len(rows), 'sentence')} that can be drawn; the others are duplicates, labelled "
+            f"{corpus.name}: has {count(len(rows), 'sentence')} left to draw; the others are duplicates, labelled "
             "already, too short or too long. Import a larger task corpus."
         )
     drawn = rows[np.argsort(uniform(rows.astype(np.uint64), seed=config.seed), kind="stable")][: config.n]

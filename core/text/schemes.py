@@ -146,8 +146,8 @@ class Proposal:
 
 
 _MIXED = (
-    "BIOES tags (E-, S-) and BILOU tags (L-, U-) are mixed; correct the file, or give the scheme to reject sentences"
-    " with tags of the other scheme"
+    "BIOES tags (E-, S-) and BILOU tags (L-, U-) are mixed; correct the file, or give one scheme, so that sentences"
+    " with tags of the other scheme are rejected"
 )
 
 
@@ -221,7 +221,7 @@ class Detector:
         return Proposal(
             candidates=(),
             problem=f"tags with a prefix ({min(seen)}-) and tags without a prefix are mixed; correct the file, or give"
-            " the scheme (io for no prefix) to reject sentences with the other tags",
+            " one scheme (io for no prefix), so that sentences with the other tags are rejected",
             where=self._where[rarer],
         )
 
@@ -234,8 +234,8 @@ class Detector:
         return Proposal(
             candidates=(),
             problem=f"the scheme looks like {scheme.upper()}, but {self.unclosed:,} of {self.entities:,} entities are"
-            f" not closed and {self.opened_inside:,} not opened, as if schemes were mixed; give the scheme to repair"
-            " them",
+            f" not closed and {self.opened_inside:,} not opened, as if schemes were mixed; give one scheme, so that"
+            " these tags are repaired",
             where=place,
         )
 
