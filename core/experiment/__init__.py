@@ -1,6 +1,12 @@
-"""Compare variants on shared stages, with a verdict per variant; a study compares them on several tasks.
+"""Compare the variants of an experiment and give each a verdict; a study repeats this on several tasks.
 
-From options to result: `config` and `arms` (which variants are run), `steps` (their runs, in order), `cost` and
-`foresight` (estimates before a start), `kind` (makes the runs), `leaderboard` (scores and verdicts), `result`, `tables`
-and `words` (what is stored and shown). `study` repeats this over several tasks.
+Modules, from options to result:
+
+- `config`, `arms`: options, and the variants to run
+- `steps`: runs of each variant, in order
+- `cost`, `foresight`: estimates before the start
+- `kind`: makes the runs
+- `leaderboard`: scores and verdicts
+- `result`, `tables`, `words`: data to store and words to show
+- `study`: the same on several tasks
 """

@@ -1,11 +1,11 @@
-"""The variants (arms) of an experiment: how each differs from `none`, what it is compared with, and their order.
+"""The variants (arms) of an experiment: their differences from `none`, their baselines and controls, and their order.
 
 An arm differs from `none` in one respect: the text that the encoder is pre-trained on (MLM), the source of its word
 vectors or frozen encoder states, the labels of other corpora, L_C itself, or the order of training. All arms share the
 rest. A reference variant (`dictionary`) trains nothing: another kind of run finds the entities of the test sets.
 
-To add a kind of arm, add an entry to `_FIXED` or, if its name carries a value (`skl:2`), to `_NAMED`. A strategy is an
-arm without an entry. An entry sets `without`, because sentences about the verdict use it. Then check in this file:
+To add a kind of arm, add an entry to `_FIXED` or, if its name carries a value (`skl:2`), to `_NAMED`. Strategies
+need no entry. An entry sets `without`, because sentences about the verdict use it. Then check in this file:
 
 - `Arm.needs` and `_LACKS`, if the arm requires a corpus that no other field asks for
 - `Arm.networks`, if it equals `none` under some networks
@@ -15,8 +15,8 @@ arm without an entry. An entry sets `without`, because sentences about the verdi
 - for a new field: `experiment/steps.py` and `experiment/cost.py`, which read the fields
 
 To add a reference variant, write a kind of run with the option `test` whose artifacts are those of `dictionary`: an
-evaluation and predictions per test set. Then add an entry to `KINDS` in `experiment/reference.py`; its arm is made from
-that. Leaderboard, tables, report, pages, swapped halves, resume and Ray need no changes
+evaluation and predictions per test set. Then add an entry to `KINDS` in `experiment/reference.py`, from which its arm
+is made. Leaderboard, tables, report, pages, swapped halves, resume and Ray need no changes
 (`tests/experiment/test_every_arm.py`).
 
 An estimate (`labels:+100`) only trains taggers on parts of L_C. Its results are in a separate table (`more_labels.py`).
@@ -56,23 +56,23 @@ BINS: Mapping[str, str] = {  # bins of CEIM, in words
     "near_zero": "whose name and context are equally informative",
     "high": "whose name is more informative",
 }
-# Controls that an arm must beat in addition to `none`, by name without the value.
+# {control, without the value in its name: what it uses, in words}
 _AGAINST: Mapping[str, str] = {
     RANDOM: "a random selection of as many tokens",
     CONTROL: "a random selection of as many tokens",
     STATES: "the states of the unchanged encoder",
-    PART: "as many assisting sentences at random",
+    PART: "the same number of random assisting sentences",
     COPIES: "unchanged copies of the same sentences",
     SPAN: "a plain tagger of spans",
     **dict.fromkeys((f"{SELF_TRAIN}:{RANDOM}", f"{DISTANT}:{RANDOM}"), "as many random sentences"),
 }
 # {missing option: (what the arm needs it for, what the user should give)}
 _LACKS = {
-    "task": ("reads the task corpus", "a task corpus"),
-    "domain": ("chooses from the domain corpus", "a domain corpus"),
+    "task": ("uses the task corpus", "a task corpus"),
+    "domain": ("selects from the domain corpus", "a domain corpus"),
     "sources": ("uses a source", "sources"),
     "words": ("uses a source", "sources or imported_vectors"),
-    "assisting": ("borrows sentences", "an assisting corpus"),
+    "assisting": ("adds assisting sentences", "an assisting corpus"),
     "dictionary": ("looks names up", "a dictionary: lists of names"),
     "transfer": ("trains on another labelled corpus first", "that corpus in transfer"),
 }
@@ -80,27 +80,30 @@ _LACKS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """Difference of a variant from `none`.
+    """Difference of a variant from `none`. An empty field means that the arm does not have the property.
 
-    task: True for MLM on T_C. strategy: strategy that selects S_C for MLM; "" for no text of D_C.
+    summary: sentence that describes the arm.
+    task: True for MLM on T_C.
+    strategy: strategy that selects S_C for MLM.
     budget: budget of S_C in place of the experiment's budgets; "" to run the arm once per budget.
+    source: corpus for the word vectors, or the name of imported vectors. If `states` is True, the corpus for MLM.
     states: True if the network also reads the encoder's frozen states.
-    source: corpus for the word vectors, or the name of imported vectors; "": none. If `states` is True, the corpus for
-    MLM instead.
-    assisting: SKL below which sentences of the assisting corpus are used; 0: none.
-    rebuild: method that rebuilds L_C, at `rate` (a share; unused by dataaug). lpft: True to train in two stages.
-    without: what `none` has instead, in words, such as "random word vectors". encoder: encoder in place of the
-    experiment's own.
+    assisting: SKL below which sentences of the assisting corpus are added to L_C; 0: none are added.
+    rebuild, rate: method that rebuilds L_C, and its rate (a share; unused by `dataaug`).
+    lpft: True to train in two stages.
+    without: what `none` has instead, in words, such as "random word vectors".
+    encoder: encoder in place of the experiment's own.
     control: True for the control of another arm. A control replaces the other arm's sentences with the same number of
-    random ones, its changed copies with unchanged ones, or its tagger with the plain span tagger.
-    size: number of sentences of a training set of fixed size; 0: not fixed. bin: CEIM bin from which `size` more
-    sentences are added; "none": no bin. tagger: options of its taggers that differ from those of `none`.
-    more: number of further labelled sentences whose gain is estimated; 0: the arm is no estimate.
-    names: True if its taggers use the experiment's dictionary. first: name of another labelled corpus that its taggers
-    train on before L_C; "": none. pseudo: SELF_TRAIN or DISTANT if the arm trains taggers on pseudo-labels of the
-    selection instead of running MLM on it; "" otherwise. reference: for a reference variant, the kind of run that finds
-    entities in the test sets; "" for all others. value: value in the name of a reference variant, such as FOLDER in
-    zero-shot:FOLDER; "" otherwise.
+        random ones, its changed copies with unchanged ones, or its tagger with the plain span tagger.
+    size: number of sentences in a training set of fixed size; 0: not fixed.
+    bin: CEIM bin from which `size` more sentences are added; "none": no bin.
+    tagger: options of its taggers that differ from those of `none`.
+    names: True if its taggers use the experiment's dictionary.
+    first: name of another labelled corpus that its taggers train on before L_C.
+    pseudo: SELF_TRAIN or DISTANT if its taggers train on pseudo-labels of the selection; no MLM is run on it then.
+    reference: for a reference variant, the kind of run that finds the entities of the test sets.
+    value: value in the name of a reference variant, such as FOLDER in zero-shot:FOLDER.
+    more: for an estimate, the number of further labelled sentences; 0 for all other arms.
     """
 
     name: str
@@ -233,7 +236,7 @@ def _pseudo(kind: str, summary: str) -> tuple[Arm, Arm]:
         strategy=DEFAULT_STRATEGY,
         budget=PSEUDO,
         pseudo=kind,
-        without="no sentences without labels",
+        without="no unlabelled sentences",
     )
     other = f"{kind} on the same number of random sentences: the control that {kind} must beat."
     return arm, replace(arm, name=f"{kind}:{RANDOM}", summary=other, strategy=RANDOM, control=True)
@@ -302,8 +305,8 @@ _FIXED: Mapping[str, Arm] = {
         *_pseudo(SELF_TRAIN, f"The training set and {int(PSEUDO):,} selected sentences that a first tagger labelled."),
         *_pseudo(
             DISTANT,
-            f"First {int(PSEUDO):,} selected sentences, labelled with the names of the dictionary (without one: of the "
-            "training set); then the training set.",
+            f"First {int(PSEUDO):,} selected sentences, labelled with the names of the dictionary (or of the training "
+            "set, if there is no dictionary); then the training set.",
         ),
         Arm(name="lpft", summary="Train the head first, then the whole tagger.", lpft=True, without="one stage"),
         Arm(
@@ -361,7 +364,7 @@ def _copies(name: str, value: str) -> Arm:
     arm = find(value)
     if arm.rebuild not in GROWS or arm.control:
         raise ConfigError(
-            f"arms: {name!r} names no variant that adds labelled sentences; write copies:dataaug, for example."
+            f"arms: {name!r} must name a variant that adds labelled sentences; write for example copies:dataaug."
         )
     summary = f"The training set and unchanged copies of the sentences that {arm.name} copies: its control."
     return replace(arm, name=f"{COPIES}:{arm.name}", summary=summary, control=True)
@@ -372,7 +375,7 @@ def _base(name: str, value: str) -> Arm:
     if not value.isascii() or not value.isdigit() or not 0 < int(value) <= 10**9:
         raise ConfigError(f"arms: {name!r} needs a number of sentences; write for example {head}:1000.")
     n = int(value)
-    added = f", and {n:,} more {BINS[bin]}" if bin else ": the baseline of sets drawn with this size"
+    added = f", and {n:,} more {BINS[bin]}" if bin else ": the baseline of the other sets of this size"
     return Arm(
         name=f"{head}:{n}",
         summary=f"{n:,} random labelled sentences with a name{added}.",
@@ -392,7 +395,7 @@ def _rebuild(name: str, value: str) -> Arm:
         raise ConfigError(f"arms: {name!r} needs a share; write for example {method}:20%.")
     # 30% and 30.0% are one arm, under one name.
     rate = f"{share * 100:.12g}%"
-    summary = f"The labels rebuilt by {method} at {rate}."
+    summary = f"The training set, rebuilt by {method} at a rate of {rate}."
     return Arm(name=f"{method}:{rate}", summary=summary, rebuild=method, rate=share, without="the labels as they are")
 
 
@@ -437,7 +440,7 @@ def find(name: str) -> Arm:
 
 
 def of_bias(names: Iterable[str]) -> bool:
-    """Return True if the arms are those of Ma et al. 2023: some rebuild L_C, none pre-trains or borrows labels."""
+    """Return True for arms as in Ma et al. 2023: some change L_C or the tagger, none uses other text or labels."""
     named = [find(name) for name in names]
     others = any(arm.pretrains or arm.assisting or arm.first for arm in named)
     return any(arm.rebuild or arm.tagger for arm in named) and not others
@@ -446,7 +449,8 @@ def of_bias(names: Iterable[str]) -> bool:
 def complete(names: Sequence[str], given: Mapping[str, object], network: str, size: int = SIZE) -> tuple[str, ...]:
     """Normalise `names` and add the baselines that a verdict requires: `none` and the controls.
 
-    given: the experiment's corpora by option, "" or () if not given. size: sentences of a `low-share` set.
+    given: the experiment's corpora by option, "" or () if not given. size: number of sentences in the training
+    set of a `low-share` arm.
     Errors: ConfigError for an unknown arm, for an arm whose corpora are missing, and for an arm that does not differ
     from `none` under `network`.
     """
@@ -472,7 +476,7 @@ def complete(names: Sequence[str], given: Mapping[str, object], network: str, si
 
 
 def check_taggers(names: Sequence[str], settings: TaggerSettings) -> None:
-    """Check each arm's tagger options before anything is trained. settings: shared by all arms. Errors: ConfigError."""
+    """Check each arm's tagger options, added to the shared `settings`, before any training. Errors: ConfigError."""
     for name in names:
         check_settings(settings.model_copy(update=find(name).tagger))
 
@@ -526,8 +530,8 @@ def sized(arm: Arm, size: int) -> Arm:
 def claimed(cells: Sequence[Cell], name: str) -> Cell | None:
     """Return the variant that the planned test is about; None if no arm is judged.
 
-    Its arm is the one called `name`, else the first arm that selects, else the first judged arm. Its budget is the
-    first one, its encoder the experiment's own.
+    It has the arm called `name`, else the first arm that selects, else the first judged arm. It has the first of the
+    arm's budgets, and the experiment's own encoder.
     """
     judged = [cell for cell in cells if cell.arm.judged and not cell.arm.encoder]
     named = [cell for cell in judged if cell.arm.name == name]
@@ -537,10 +541,10 @@ def claimed(cells: Sequence[Cell], name: str) -> Cell | None:
 def as_much_as(cell: Cell, cells: Sequence[Cell], name: str) -> Cell | None:
     """Return the variant that sets the number of tokens for `cell`; None if `cell` follows its own budget.
 
-    The same number of sentences is not the same amount of text: one strategy prefers short sentences, another long
-    ones. So only the claim's variant follows its budget in sentences. If the claim selects nothing, the first
-    strategy's variant does. All other variants select as many tokens as that variant. At a budget that the claim's arm
-    does not have, they select a multiple (`times`) of the tokens of its first variant.
+    One strategy prefers short sentences, another long ones, so equal numbers of sentences are not equal amounts of
+    text. Therefore only the claim's arm (or the first strategy, if the claim selects nothing) follows its budget in
+    sentences. At each budget, all other variants select as many tokens as that arm. If that arm lacks the budget, they
+    select a multiple (`times`) of the tokens that it has at its first budget.
     """
     if not cell.arm.chooses or Budget.parse(cell.budget).unit == "tokens":
         return None
@@ -572,7 +576,8 @@ def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
 
     The controls (SOURCES.md, Random controls) are: `random` at the same budget for a selection; `random-only` for TAPT;
     frozen states of the original encoder for `lm`; the same number of random assisting sentences for `skl`; unchanged
-    copies for changed copies; the plain span tagger for MINER; as many random sentences for `distant` and `self-train`.
+    copies for changed copies; the plain span tagger for MINER; the same number of random sentences for `distant` and
+    `self-train`.
     DAPT uses all of D_C and has no control.
     """
     arm = cell.arm
@@ -596,5 +601,5 @@ def against(cell: Cell) -> str:
 
 
 def purpose(cell: Cell) -> str:
-    """Return a sentence about the purpose of a control."""
+    """Return a sentence that describes a control."""
     return cell.arm.summary if cell.arm.control else "Random sentences: the baseline that a selection must beat."

@@ -9,8 +9,8 @@ point, at the lower end of its interval, is below the lowest cost per point of e
 cheapest overall if this holds for machine time and it costs a person no more per point than any other variant. If the
 cheapest variants differ between machine time and a person's time, the sentence names both.
 
-If all gains and costs are equal, a variant is named in at most 5% of cases: a wrong name needs an interval that misses
-its true gain, and all intervals together contain the true gains in at least 95%.
+If all gains and costs are equal, a variant is named in at most 5% of cases. This requires an interval that misses its
+true gain, and in at least 95% of cases no interval does.
 """
 
 from collections.abc import Callable, Sequence
@@ -90,7 +90,7 @@ def by_person(way: Way) -> float:
 
 
 def winner(ways: Sequence[Way], cost: Cost = by_machine) -> Way | None:
-    """Return the variant that gains more per second than all others; None if the intervals do not show one."""
+    """Return the variant whose interval shows that it gains more per second than all others; None if there is none."""
     for way in ways:
         if way.worst(cost) < _least(ways, way, cost):
             return way
@@ -98,7 +98,7 @@ def winner(ways: Sequence[Way], cost: Cost = by_machine) -> Way | None:
 
 
 def _least(ways: Sequence[Way], way: Way, cost: Cost) -> float:
-    """Return the fewest seconds per point that the intervals of the other variants allow; inf without others."""
+    """Return the fewest seconds per point that the other variants' intervals allow; inf if there are none."""
     return min((other.best(cost) for other in ways if other is not way), default=inf)
 
 
@@ -122,13 +122,13 @@ def found(ways: Sequence[Way], missing: Sequence[str] = ()) -> Cheapest:
     elif machine:
         parts = [
             _cheapest_in("machine time", machine, ways),
-            "Which way takes the least of your own time is not known.",
+            "It is not known which way takes the least of your own time.",
             _free(ways),
         ]
     elif person:
         parts = [
             _cheapest_in("your own time", person, ways),
-            "Which way takes the least machine time is not known.",
+            "It is not known which way takes the least machine time.",
             decide,
         ]
     else:
@@ -164,14 +164,14 @@ def _cheapest_in(whose: str, way: Way, ways: Sequence[Way]) -> str:
 def _free(ways: Sequence[Way]) -> str:
     """Return a sentence that names the variants that may gain and take none of a person's time; "" if there is none."""
     names = [way.name for way in ways if way.hi > 0 and not way.person_seconds]
-    return f"These take none of your time, and a gain is possible: {_listed(names)}." if names else ""
+    return f"These variants may gain and take none of your time: {_listed(names)}." if names else ""
 
 
 def _open(ways: Sequence[Way]) -> str:
     gaining = sorted((way for way in ways if way.lo > 0), key=lambda way: way.worst(by_machine))
     if gaining:
         shown = _listed([way.words(ways) for way in gaining])
-        return f"Which way to the next point is the cheapest is not known. Shown to gain: {shown}."
+        return f"It is not known which way to the next point is the cheapest. Shown to gain: {shown}."
     among = (
         f"After a correction for {len(ways):,} variants, no variant is"
         if len(ways) > 1
@@ -263,7 +263,7 @@ def _of_labels(line: MoreLabels, none: ArmRow, store: RunStore, level: float) ->
 def _missing(others: Sequence[ArmRow], labels: Sequence[MoreLabels]) -> list[str]:
     """List the kinds of variants that the experiment lacks, in words.
 
-    labels: its estimates, with and without a score.
+    others: its variants. labels: its estimates, including those that could not be computed.
     """
     names = [row.arm for row in others]
     borrowed = any(arm.first or arm.assisting for arm in (find(name.partition(f" {ENCODER}")[0]) for name in names))

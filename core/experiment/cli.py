@@ -83,7 +83,7 @@ def demo(as_json: bool) -> None:
 def run_experiment(
     options: Mapping[str, object], *, plan_only: bool = False, run_anyway: bool = False, as_json: bool = False
 ) -> Run | None:
-    """Plan, print the cost, run, print the leaderboard. Return the run, or None if it was only planned."""
+    """Print the cost, run the experiment, print the leaderboard. Return the run, or None if it was only planned."""
     _prepare(KIND, options, plan_only=plan_only, run_anyway=run_anyway)
     planned, foresight = experiments.cost(options), experiments.foresight(options)
     shorter = experiments.shorter(options)
@@ -98,7 +98,7 @@ def run_experiment(
 def run_study(
     options: Mapping[str, object], *, plan_only: bool = False, run_anyway: bool = False, as_json: bool = False
 ) -> Run | None:
-    """Print the plan, its cost and its power; run it and print the result. Return None if it was only planned."""
+    """Print the cost and the power, run the study, print the result. Return the run, or None if it was only planned."""
     _prepare("study", options, plan_only=plan_only, run_anyway=run_anyway)
     planned, foresight = experiments.study_cost(options), experiments.study_foresight(options)
     words = (*in_figures(planned), foresight.in_words())
@@ -109,7 +109,7 @@ def run_study(
 
 
 def _prepare(kind: str, options: Mapping[str, object], *, plan_only: bool, run_anyway: bool) -> None:
-    """Check the data unless only planning, then time this machine. Repeat an old timing made on a busy machine."""
+    """Check the data unless only planning, then time this machine. Repeat an earlier timing if the machine was busy."""
     if not plan_only:
         runs.refuse_red(kind, options, run_anyway=run_anyway)
     known = {run.id for run in runs.listed("calibrate")}
@@ -138,7 +138,7 @@ def typed_options(values: Mapping[str, object]) -> dict[str, object]:
 
 
 class ExperimentProgress:
-    """Prints progress on stderr: a line per step with its number and the total time left, then that step's progress."""
+    """Prints on stderr, for each step, a line with its number and the total time left, and then its progress."""
 
     def __init__(self) -> None:
         self._left: float | None = None
@@ -225,7 +225,7 @@ def write_report(run_id: str, output: str, examples: bool, as_json: bool, **cove
     report({"output": output}, as_json)
 
 
-# PLAN.yaml: options in a file, with errors that name the file, the line and the key.
+# Below: reading PLAN.yaml. Its errors name the file, the line and the key.
 MAX_BYTES = 1 << 20  # size limit of a plan; the longest in this repository has 4 KB
 _MAX_TOKENS = 50_000  # YAML tokens in a plan; the scanner reads about 50,000 per second
 _MAX_DEPTH = 20  # levels of nesting; the time of YAML's scanner grows with the square of the depth
@@ -279,8 +279,8 @@ class PlanFile:
     def read(cls, path: Path, config: type[Config]) -> Self:
         """Read a plan. config: class whose options are the allowed keys.
 
-        An option that is a list accepts a single value. Paths of corpora may be relative to the file.
-        Errors: PathError; ReadError, also for anchors and aliases.
+        An option that is a list accepts a single value. Paths of corpora may be relative to the plan's folder.
+        Errors: PathError; ReadError, also if the YAML has anchors or aliases.
         """
         node = _composed(path, _text(path))
         if not isinstance(node, yaml.MappingNode):
@@ -299,7 +299,7 @@ class PlanFile:
         return plan
 
     def blame(self, error: InputError) -> ReadError:
-        """Add file and line to an error whose message begins with a key."""
+        """Return the error with the file and the line of the key that its message begins with."""
         key = str(error).partition(" ")[0].rstrip(":")
         while key and key not in self.lines:
             key = key.rpartition(".")[0]
@@ -348,7 +348,7 @@ def _refuse_unbounded(path: Path, text: str) -> None:
             raise ReadError(path.name, line, "refers to another part of the file; write the value out.")
         depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
         if n_tokens > _MAX_TOKENS:
-            raise ReadError(path.name, line, f"has more than {_MAX_TOKENS:,} values and marks; shorten the plan.")
+            raise ReadError(path.name, line, f"has more than {_MAX_TOKENS:,} YAML tokens; shorten the plan.")
         if depth > _MAX_DEPTH:
             raise ReadError(path.name, line, "nests too deeply to be a plan; write one option per line.")
 

@@ -52,12 +52,12 @@ _STAGES: dict[str, type[Config]] = {
 SPLITS = ("train", "dev", "test")  # with `cross`, these are pooled and then split into halves
 TIMES = (1, 2, 4)  # budgets of `random` as multiples of the claim's budget, evenly spaced on a logarithmic scale
 TAGGERS_APART = 100_000  # added to a replicate's seed for each of its further taggers
-# Values of `cap_tokens` that mean the size of the smallest source.
+# Values of `cap_tokens` that mean "as many tokens as the smallest source has".
 _SMALLEST = (None, "", 0, "0", (0,), [0], ("0",), ["0"])
 
 
 def _listed(given: object) -> object:
-    """Turn a single number into a list of one, and a value of `_SMALLEST` into the empty list."""
+    """Put a single number into a tuple; return () for a value of `_SMALLEST`, and other values unchanged."""
     if given in _SMALLEST:
         return ()
     return (given,) if isinstance(given, int | str) else given
@@ -73,7 +73,7 @@ def _distinct_caps(caps: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _stored(caps: Sequence[int]) -> int | list[int]:
-    # A single size is stored as a number, so that run keys of experiments with one size stay the same.
+    # A single size is stored as a number, as in earlier versions, so that run keys stay the same.
     return (caps[0] if caps else 0) if len(caps) < 2 else list(caps)
 
 
@@ -105,13 +105,13 @@ class Replicate:
 
 
 class ExperimentConfig(Config):
-    """Options of an experiment: what is compared, on which corpora."""
+    """Options of an experiment: variants, corpora and settings."""
 
     task: str = option("", "Task corpus (T_C), without labels; for variants that are pre-trained.", corpus=True)
     domain: str = option("", "Domain corpus (D_C): the text to select from.", corpus=True)
     train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
     dev: str = option(..., "Dev set: settings and epochs are chosen on it.", corpus=True)
-    test: str = option(..., "Test set: read once per variant.", corpus=True)
+    test: str = option(..., "Test set: each variant is tested on it once.", corpus=True)
     holdout: tuple[str, ...] = option(
         (), "Further labelled corpora; text that also occurs in them is a test leak.", corpus=True
     )
@@ -125,11 +125,11 @@ class ExperimentConfig(Config):
         "", "Variant that the claim is about, by default the first strategy; other verdicts are exploratory."
     )
     seeds: tuple[int, ...] = option(
-        (1, 2, 3), "Seeds, one per replicate, the same for every variant; to test a claim, give 6 seeds and looks."
+        (1, 2, 3), "Seeds, one per replicate, the same for every variant; to test a claim, give 6 seeds and set looks."
     )
     repeat: Repeat = option(
         "pipeline",
-        "Stages that every seed repeats. tagger: the tagger only, a quick look that can show that pre-training helped, "
+        "Stages that every seed repeats. tagger: only the tagger; this can show that pre-training helped, "
         "but not that the selection did. pipeline: selection, pre-training and tagger.",
     )
     taggers: int = option(
@@ -141,16 +141,16 @@ class ExperimentConfig(Config):
     )
     cross: bool = option(
         False,
-        "Swap halves: pool train, dev and test, and split the pool again for replicates 1, 3, 5. Train on each half, "
-        "with its text as the task corpus, and test on the other. The interval then includes the random draw of "
-        "labels. Leave task out.",
+        "Swap halves: pool train, dev and test, and split the pool into new halves for every second replicate. Train "
+        "on each half, with its text as the task corpus, and test on the other. The interval then includes the random "
+        "draw of labels. Leave task out.",
     )
     cross_train: int = option(0, "Training sentences per half; 0: as many as train has.", unit="sentences", ge=0)
     cross_dev: int = option(
         0, "Dev sentences per half; 0: half as many as its training sentences.", unit="sentences", ge=0
     )
     looks: tuple[int, ...] = option(
-        (), "Numbers of replicates at which the experiment may end early, such as 2,4,6; by default it runs all."
+        (), "Numbers of replicates at which the experiment may end early, such as 2,4,6; by default all are run."
     )
     effect: float = option(
         1.0, "Gain to detect, in points of F1; used in forecasts and to decide about ending early.", gt=0
@@ -197,7 +197,7 @@ class ExperimentConfig(Config):
     )
     sources: tuple[str, ...] = option((), "Corpora that vectors:SOURCE and lm:SOURCE train on.", corpus=True)
     cap_tokens: Caps = option(
-        (), "Tokens to use from every source; each of several sizes has its own variants.", unit="tokens"
+        (), "Number of tokens to use from every source; if you give several, each has its own variants.", unit="tokens"
     )
     assisting: str = option("", "Labelled corpus that the variants all and skl:THRESHOLD borrow from.", corpus=True)
     transfer: tuple[str, ...] = option(
@@ -242,8 +242,8 @@ class ExperimentConfig(Config):
         """Return the options with `weights`, `edition`, `imports` and the dimension of word vectors filled in.
 
         Errors: ModelError if an encoder is not here and may not be fetched, or if a ready model cannot be used;
-        PathError if a ready model may not be read; ConfigError for an unknown import, and for a dictionary that is
-        held-out text under another name; CorpusError if a dictionary is missing.
+        PathError if a ready model may not be read; ConfigError if an import is unknown, or if a dictionary is held-out
+        text under another name; CorpusError if a dictionary is missing.
         """
         self._check_names(lambda name: Library(home()).find(name).fingerprint)
         named = (
@@ -264,7 +264,7 @@ class ExperimentConfig(Config):
     def keep(self) -> Options:
         """Option of all fine-tuning: `keep: last` for the network `encoder` with the preset `quick`, else {}.
 
-        There, F1 of the last epoch was measured to vary less with the seed than F1 of the best epoch.
+        With this network and preset, F1 of the last epoch varies less with the seed than F1 of the best epoch.
         """
         measured = self.network == "encoder" and self.tagger_preset == "quick" and "preset" not in self.finetune
         return {"keep": "last"} if measured else {}
@@ -272,7 +272,7 @@ class ExperimentConfig(Config):
     def _imports(self) -> Options:
         """Return the runs that imported word vectors, and `vectors` with their dimension, which all arms share.
 
-        Errors: ConfigError for a name that no import has, and for vectors of different dimensions.
+        Errors: ConfigError if no import has a given name, or if the vectors have different dimensions.
         """
         if not self.imported_vectors:
             return {}
@@ -304,7 +304,9 @@ class ExperimentConfig(Config):
     @classmethod
     def _looks(cls, looks: tuple[int, ...]) -> tuple[int, ...]:
         if looks and (looks[0] < 2 or any(b <= a for a, b in pairwise(looks))):
-            raise ConfigError(f"looks: {looks} must be rising numbers of replicates, 2 at least, for example 2,4,6.")
+            raise ConfigError(
+                f"looks: {looks} must be rising numbers of replicates, at least 2; write for example 2,4,6."
+            )
         return looks
 
     @field_validator("seeds", "train_sizes")
@@ -357,7 +359,7 @@ class ExperimentConfig(Config):
     @field_validator(*_STAGES)
     @classmethod
     def _options(cls, options: Options, info: ValidationInfo) -> Options:
-        """Check the options of later stages now, before hours of computing. Errors: ConfigError."""
+        """Check the options of a later stage, so that errors appear before hours of computing. Errors: ConfigError."""
         name = info.field_name or ""
         return checked(name, options, _STAGES[name])
 
@@ -379,7 +381,7 @@ class ExperimentConfig(Config):
             )
         if self.encoders and self.network not in ON_ENCODER:
             raise ConfigError(
-                f"axis: a {self.network} starts from no encoder; leave out the axis, or the variants for that network."
+                f"axis: a {self.network} uses no encoder; leave out axis, or the variants that need this network."
             )
         self._check_multipliers()
         names = self._names()
@@ -387,7 +389,7 @@ class ExperimentConfig(Config):
         if self.claim and (self.claim not in names or not arms.find(self.claim).judged):
             judged = ", ".join(name for name in self.arms if arms.find(name).judged)
             raise ConfigError(
-                f"claim: {self.claim} is no variant that gets a verdict; name one of {judged or 'the others'}."
+                f"claim: {self.claim} gets no verdict; name one of {judged or 'the strategies, and add it to arms'}."
             )
         self._check_looks()
         self._check_cross()
@@ -416,9 +418,9 @@ class ExperimentConfig(Config):
     def _check_names(self, of: Callable[[str], str] = str) -> None:
         """Refuse a dictionary that is a held-out corpus.
 
-        Refuse the training set too if taggers use the dictionary or halves are swapped.
-        of: returns the fingerprint of a corpus; by default the names are compared as they were given. Errors:
-        ConfigError; those of `of`.
+        If taggers use the dictionary or halves are swapped, refuse a dictionary that is the training set too.
+        of: returns the fingerprint of a corpus; by default, names are compared as given. Errors: ConfigError, and
+        errors of `of`.
         """
         barred = {self.dev, *self.held_out}
         # With swapped halves, sentences of the training set are tested too.
@@ -435,12 +437,12 @@ class ExperimentConfig(Config):
             return
         if self.repeat != "pipeline" or len(self.seeds) < 2:
             raise ConfigError(
-                "multipliers: need replicates of the whole pipeline; give repeat pipeline and two seeds or more, or "
-                "leave multipliers out."
+                "multipliers: need replicates of the whole pipeline; set repeat to pipeline and give two seeds or "
+                "more, or leave multipliers out."
             )
         if self.claimed is None or not self.claimed.arm.chooses:
             raise ConfigError(
-                "multipliers: measure what a selection is worth; name a strategy as the claim, or leave them out."
+                "multipliers: measure the worth of a selection; name a strategy as the claim, or leave multipliers out."
             )
 
     def _check_looks(self) -> None:
@@ -465,11 +467,12 @@ class ExperimentConfig(Config):
             )
         if self.task:
             raise ConfigError(
-                "task: with cross each half's own text is the task corpus, so that it has no test text; leave task out."
+                "task: with cross, the task corpus is the text of each half, so that it contains no test sentences; "
+                "leave task out."
             )
         if self.repeat != "pipeline":
             raise ConfigError(
-                "cross: every replicate trains on its own half and so repeats all stages; give repeat pipeline."
+                "cross: every replicate trains on its own half and so repeats all stages; set repeat to pipeline."
             )
         if len(self.seeds) % 2:
             raise ConfigError(
@@ -588,7 +591,7 @@ class ExperimentConfig(Config):
 
 
 class HalvesConfig(Config):
-    """Options of splitting labelled sentences into halves."""
+    """Options of a run that splits labelled sentences into halves."""
 
     train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
     dev: str = option(..., "Dev set.", corpus=True)
@@ -601,7 +604,7 @@ class HalvesConfig(Config):
 def tokens_read(budget: str, caps: Sequence[int], smallest: int) -> int:
     """Return the number of tokens that a variant uses from its source.
 
-    budget: budget of the variant; "" if there is only one size. smallest: tokens of the smallest source.
+    budget: budget of the variant; "" if `caps` has at most one size. smallest: tokens of the smallest source.
     """
     return int(Budget.parse(budget).value) if budget else next(iter(caps), smallest)
 

@@ -44,7 +44,7 @@ SKIPGRAM = 2e-5  # seconds per token, to learn word vectors in five epochs on tw
 STATES = 8  # encoding sentences one by one takes this many times as long as in batches
 TRUSTED = 20.0  # planned seconds after which the elapsed time corrects the estimates
 OF_LABELS = (CHECK, "skl", "difficulty", "rebuild", "finetune")  # kinds of steps that read L_C or a part of it
-LIMITS = (0.25, 4.0)  # bounds of that correction, so that one unusual step does not distort all later ones
+LIMITS = (0.25, 4.0)  # bounds of the correction, so that one unusual step does not distort all later estimates
 _WORDS = {
     "halves": "splitting the labelled sentences",
     "select": "selecting",
@@ -77,7 +77,7 @@ class Cost:
     """Cost of an experiment.
 
     steps: in the order in which they are run. memory_gb, disk_gb: upper bounds in GB (10^9 bytes).
-    wall: seconds that the experiment takes with `at_once` steps in parallel, one per card of this machine.
+    wall: seconds that the experiment takes with `at_once` steps in parallel, one per GPU of this machine.
     basis: sentences on how training times were estimated. person: {variant: seconds that a person must label for it}.
     """
 
@@ -96,7 +96,7 @@ class Cost:
         if not self.person:
             return "The computer does all of it; no variant needs work by a person."
         times = [f"{line} takes {duration(seconds)}" for line, seconds in self.person.items()]
-        return f"For labelling, {listed(times)} of your time; all else takes none."
+        return f"For labelling, {listed(times)} of your time; the other variants take none."
 
     def ended(self) -> "Cost":
         """Return a cost of zero, with all steps finished, for an experiment that has ended, even early."""
@@ -125,9 +125,10 @@ class Cost:
 class Seconds:
     """Estimates the seconds of each step; work that several variants share is counted with the first variant.
 
-    measured: result of `calibrate`. corpora: {role: corpus}. firsts: as in `Stages`. others: {encoder of `axis`: its
-    `calibrate` result}. speeds: speeds measured in finished runs; None: use those in `measured`. dictionary: lists of
-    names. The keys of the attribute `basis` are sentences on how training times were estimated.
+    measured: result of `calibrate`. corpora: {role: corpus}. firsts: {name in transfer:CORPUS: the corpus}.
+    others: {encoder of `axis`: its `calibrate` result}. speeds: speeds measured in finished runs; None: use the speeds
+    in `measured`. dictionary: lists of names.
+    The keys of the attribute `basis` are sentences on how training times were estimated.
     """
 
     def __init__(
@@ -233,7 +234,7 @@ class Seconds:
             return other.pretrain(cell)
         sentences, tokens = self._reads(cell)
         if self.config.fixed != "none":
-            # All variants train on as much text as the variant with the most.
+            # All variants train for as long as the variant with the most text.
             reads = [self._reads(c) for c in self.config.cells if c.arm.pretrains and c.arm.budget != WHOLE]
             sentences, tokens = max(reads, default=(sentences, tokens))
         roles = ["task"] * cell.arm.task + ["domain"] * bool(cell.arm.strategy)
@@ -348,7 +349,7 @@ class Seconds:
         return Read(sentences=round(grown), pieces=grown * pieces)
 
     def _borrowed(self, cell: Cell, seeds: int) -> float:
-        """Return the seconds for word vectors, for frozen states (all seeds), or for the audit of another corpus."""
+        """Return the seconds of a variant's word vectors, frozen states (all seeds), or audit of another corpus."""
         arm = cell.arm
         if arm.assisting:
             return self.corpora["assisting"].n_tokens * AUDIT if self._first("audit assisting") else 0.0
@@ -386,7 +387,7 @@ class Seconds:
         return sentences, tokens
 
     def _selected(self, cell: Cell) -> int:
-        """Return about how many sentences of D_C a variant selects; all for a threshold."""
+        """Estimate the number of sentences of D_C that a variant selects; all of them if its budget is a threshold."""
         if cell.arm.plain_name == CONTROL:
             return len(self.corpora["task"])
         domain = self.corpora["domain"]
@@ -409,7 +410,7 @@ class Seconds:
 
 
 def at_once() -> int:
-    """Return the number of steps that run at once, one per card; 1 without `--on ray`."""
+    """Return the number of steps that run at once, one per GPU; 1 without `--on ray`."""
     return max(len(cards.of_workers()), 1) if Where.asked().on == "ray" else 1
 
 
@@ -457,9 +458,9 @@ class Lookup(Job):
 
 
 def calibration_options(config: ExperimentConfig, encoder: str = "") -> Options:
-    """Return the options of the `calibrate` run that estimates are based on. Without T_C, MLM is timed on L_C.
+    """Return the options of the `calibrate` run that estimates are based on.
 
-    encoder: an encoder of the option `axis`, "" for the experiment's own.
+    If there is no T_C, the run times MLM on L_C. encoder: an encoder of the option `axis`; "": the experiment's own.
     """
     given = {name: getattr(config, name) for name in ("train", "domain", "allow_download")}
     return {"encoder": encoder or config.encoder, **given, **config.tagger, "task": config.task or config.train}
@@ -540,7 +541,7 @@ def _disk_gb(steps: Sequence[Priced], seconds: Seconds, measured: CalibrateResul
 
 
 def _halved(config: ExperimentConfig, corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
-    """Replace the labelled corpora by stand-ins as large as the swapped halves, which do not exist yet.
+    """Replace T_C and the labelled corpora by stand-ins with the sizes of the swapped halves, which do not exist yet.
 
     corpora: {role: corpus}.
     """
@@ -587,7 +588,7 @@ class Clock:
         return sum(left) / self._at_once
 
     def _pace(self, kind: str) -> float:
-        """Return the elapsed seconds per planned second of steps of this kind; of all steps if these are too few."""
+        """Return elapsed seconds per planned second, for steps of this kind, or for all steps if these are too few."""
         planned, passed = self._times.get(kind, (0.0, 0.0))
         if planned < TRUSTED:
             planned, passed = (sum(seconds) for seconds in zip((0.0, 0.0), *self._times.values(), strict=True))

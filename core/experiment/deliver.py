@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 Format = Literal["html", "pdf", "docx"]
 FORMATS: tuple[Format, ...] = ("pdf", "docx", "html")
 REPORTED = ("experiment", "study")  # kinds of runs that have a report
-LONGEST = 100  # characters of a field of the cover
+LONGEST = 100  # most characters in a field of the cover
 
 
 def exports() -> Path:
@@ -111,7 +111,7 @@ def model_folder(run_id: str) -> Path:
 
 
 def words_held(run_id: str) -> tuple[int, int]:
-    """Return the numbers of training words that a model's folder lists: (all, those that occur once)."""
+    """Return (number of training words in a model's folder, number of these that occur once)."""
     return count_words(model_folder(run_id))
 
 
@@ -184,9 +184,9 @@ def board_lines(run_id: str) -> list[str]:
 def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, examples: bool = False) -> bytes:
     """Return the report of a finished experiment or study: a page for decision-makers and a technical one.
 
-    cover: firm, project, author and date; by default those of the last report, with today's date. examples: include
-    three sentences of the test set; off by default, because the user may send the report to others. Errors: ConfigError
-    for a run of another kind, or one that has not finished.
+    cover: by default the cover of the last report, with today's date. examples: include three sentences of the test
+    set; off by default, because the user may send the report to others. Errors: ConfigError if the run is of another
+    kind or has not finished.
     """
     run = store().get(run_id)
     if run.manifest.kind not in REPORTED or run.state().state != "succeeded":
@@ -219,7 +219,7 @@ def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, 
 
 
 def write_report(run_id: str, path: Path, cover: Cover, *, examples: bool = False) -> None:
-    """Write a report in the format of the file's extension. Errors: ConfigError if it is unknown; those of `report`."""
+    """Write a report in the format of the file's extension. Errors: ConfigError for other formats, as `report`."""
     suffix = next((each for each in FORMATS if path.suffix.lower() == f".{each}"), None)
     if suffix is None:
         raise ConfigError(f"{path}: not a format for reports; use a name that ends in .{', .'.join(FORMATS)}.")

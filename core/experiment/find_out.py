@@ -64,10 +64,10 @@ class Plan:
 class Affordable:
     """The plan that detects the smallest gain within a time limit.
 
-    limit: time limit in seconds. replicates: 0 if no plan fits. labels: number of training sentences; 0: all. seconds:
-    time of the plan; if no plan fits, time of the shortest one. points: smallest gain that the plan detects at 80%
-    power. This forecast uses taggers trained on all labels, so it is too optimistic for fewer labels. taggers: number
-    per replicate.
+    limit: time limit in seconds. replicates: number of replicates; 0 if no plan fits. taggers: number per replicate.
+    labels: number of training sentences; 0: all. seconds: time of the plan; if no plan fits, time of the shortest one.
+    points: smallest gain that the plan detects at 80% power. This forecast is based on taggers trained on all labels,
+    so it is too optimistic for fewer labels.
     """
 
     limit: float
@@ -107,7 +107,7 @@ def choice_now() -> Choice | None:
 def choice_options() -> dict[str, object]:
     """Return options that compare the selection with no pre-training and with random text of the same size.
 
-    Without a selection, return the default strategy and budget.
+    If the project has no selection, use the default strategy and budget.
     """
     chosen = choice_now()
     config = SelectConfig.parse(dict(selections.run_of(chosen.id).manifest.config)) if chosen else None
@@ -136,12 +136,12 @@ def options(replicates: int = REPLICATES[0], encoder: str = "", taggers: int = 1
 
 
 def affordable(encoder: str = "") -> list[Affordable]:
-    """Return for each of `LIMITS` the plan that detects the smallest gain, with one tagger per replicate or `SEVERAL`.
+    """Return for each of `LIMITS` the plan that detects the smallest gain, with 1 or `SEVERAL` taggers per replicate.
 
-    A plan keeps all labels if `REPLICATES[0]` repetitions on them fit, because a tagger on fewer labels answers another
-    question. For the same reason it keeps the selection's size and the encoder. It keeps all epochs, because a tagger
-    that stops too early learns nothing. No plan has more repetitions than the effect needs. Errors: RunError if this
-    machine was not timed; ConfigError, CorpusError.
+    A plan uses all labels if `REPLICATES[0]` replicates on all labels fit the limit, because a tagger on fewer labels
+    answers another question. For the same reason, the selection's size and the encoder stay the same. All epochs are
+    kept, because a tagger that stops too early learns nothing. No plan has more replicates than the effect needs.
+    Errors: RunError if this machine was not timed; ConfigError, CorpusError.
     """
     finished = tuple(run.id for run in runs.listed(state="succeeded"))
     return _affordable(json.dumps(options(encoder=encoder)), encoder, finished=finished)
@@ -157,7 +157,7 @@ def _affordable(asked: str, encoder: str, finished: tuple[str, ...]) -> list[Aff
 
 
 def _with_taggers(taggers: int, encoder: str, sizes: Sequence[int], effect: float) -> list[Affordable]:
-    """Return for each of `LIMITS` the plan that detects the smallest gain.
+    """Return for each of `LIMITS` the plan with this number of taggers that detects the smallest gain.
 
     taggers: number per replicate. sizes: numbers of training sentences to try; 0: all. effect: gain to detect, points.
     """
@@ -210,7 +210,7 @@ def again(run: Run) -> dict[str, object]:
 
 
 def _strategies(config: ExperimentConfig) -> list[str]:
-    """Return the strategies that are compared."""
+    """Return the names of the arms that get a verdict."""
     return [name for name in config.arms if arms.find(name).judged]
 
 
@@ -236,18 +236,18 @@ def _outlook(*asked: str, finished: tuple[str, ...]) -> str:
     seen = [(view.least_difference(each), view.cost_if_known(each)) for each in map(json.loads, asked)]
     (first, cost), (larger, more) = seen
     times = [f" (about {duration(each.seconds)})" if each else "" for each in (cost, more)]
-    unknown = "" if cost else " How long that takes is timed first, in less than a minute."
+    unknown = "" if cost else " The time is estimated before the start, which takes less than a minute."
     return (
         f"With {first.seeds} repetitions{times[0]} you can detect gains of about {in_points(first.points)} or more, "
-        f"with {larger.seeds}{times[1]} of about {in_points(larger.points)}, in 80 of 100 cases. "
+        f"and with {larger.seeds}{times[1]} gains of about {in_points(larger.points)}, in 80 of 100 cases. "
         f"{first.basis}.{unknown}"
     )
 
 
 def plan(asked: Mapping[str, object], within: Sequence[Affordable] = ()) -> Plan:
-    """Describe what options compare, how long that takes and what it can detect.
+    """Describe the experiment with these options: what it compares, how long it takes, and what it can detect.
 
-    within: plans to propose instead, if the described one can hardly detect its effect. Errors: ConfigError,
+    within: plans to propose instead, if this experiment can hardly detect its effect. Errors: ConfigError,
     CorpusError.
     """
     config, chosen, foresight = ExperimentConfig.parse(dict(asked)), choice_now(), view.foresight(asked)
@@ -276,8 +276,8 @@ def plan(asked: Mapping[str, object], within: Sequence[Affordable] = ()) -> Plan
         f"and tested on {corpus_name(config.test)}.",
         alike=prevalence.before(asked),
         time=time,
-        shows=f"It can detect gains of about {in_points(foresight.points)} or more, in 80 of 100 cases; a gain of "
-        f"{sought} in {100 * own.chance:.0f} of 100.{none} {foresight.basis}.",
+        shows=f"It can detect gains of about {in_points(foresight.points)} or more, in 80 of 100 cases, and a gain "
+        f"of {sought} in {100 * own.chance:.0f} of 100 cases.{none} {foresight.basis}.",
         stronger=stronger,
         edited=bool(chosen and selections.edits(chosen.id)),
     )

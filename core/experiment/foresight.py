@@ -1,6 +1,6 @@
 """Forecasts of the gain that an experiment can detect, and plans that would settle a difference it left open.
 
-Both use the spread of taggers that were trained on the same labels before.
+Both use the random spread of F1 among taggers that were trained on the same labels before.
 """
 
 import json
@@ -28,7 +28,7 @@ from core.stats.verdict import POWER, Lacking, has_power, lacking
 from core.tagging import evaluations
 
 FEW_DRAWS = 200  # bootstrap samples of the sentences, enough for a spread
-NEWEST = 8  # at most this many of the newest runs are used to measure the spread
+NEWEST = 8  # number of newest runs that the spread is measured on
 SEVERAL = 4  # taggers per replicate to forecast; about the best number on two corpora (`bench_variance`)
 FURTHER = (3, 5, 10)  # numbers of seeds to forecast in addition to the plan's
 EVEN = (4, 6, 10)  # numbers of seeds to forecast if halves are swapped
@@ -65,7 +65,7 @@ class PlanChance:
 
 
 def chances_in_words(plans: Sequence[PlanChance], wanted: str, *, cannot: str = "") -> str:
-    """Return a sentence on the chance of every plan; the first is the user's plan.
+    """Return a sentence on the chance of every plan. The first plan is the user's.
 
     wanted: the gain to detect, in words. cannot: the reason why the first plan can never detect it; "" if it can.
     """
@@ -81,13 +81,17 @@ def chances_in_words(plans: Sequence[PlanChance], wanted: str, *, cannot: str = 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foresight:
-    """Detectable gain of a plan.
+    """Smallest gain that a plan can detect, and its chance of detecting the planned gain.
 
     points: smallest gain that `seeds` seeds detect at 80% power (`power.detectable`), with confidence intervals at
-    `level`. further: {larger number of seeds: smallest gain}. effect: gain to detect, points. plans: chances of
-    detecting the effect, for the plan itself and larger ones; () if they were not asked for. claim: variant that the
-    claim is about; "": none. quick: True if the plan repeats only the taggers, which cannot show the claim. taggers:
-    number per replicate of the plan.
+    `level`.
+    spread: random spread of F1 behind the forecast.
+    further: {larger number of seeds: smallest gain}.
+    effect: planned gain to detect, points.
+    plans: chances of detecting `effect`, for the plan itself and for larger plans; () if they were not computed.
+    claim: variant that the claim is about; "" without a claim.
+    quick: True if the plan repeats only the taggers, so that it cannot show the claim.
+    taggers: number of taggers per replicate.
     """
 
     points: float
@@ -122,13 +126,13 @@ class Foresight:
 
     @property
     def basis(self) -> str:
-        """Beginning of a sentence that says what the spread is based on: finished taggers, or an assumption."""
+        """Beginning of a sentence on the basis of the spread: finished taggers, or an assumption."""
         if not (n := self.spread.taggers):
             return (
                 f"This is assumed for {self.spread.n_sentences:,} test sentences until a first tagger has been trained "
                 "on these labels"
             )
-        return f"By {n} tagger{'s' * (n > 1)} trained on these labels so far"
+        return f"Measured on {n} tagger{'s' * (n > 1)} trained on these labels so far"
 
     def _basis(self) -> str:
         unit = "from seed to seed" if self.taggers == 1 else f"between means of {self.taggers} taggers"
@@ -138,7 +142,7 @@ class Foresight:
             moves += f" and by {self.spread.pretrainings:.1f} more from pre-training to pre-training{sort}"
         test = f"the test set has {self.spread.n_sentences:,} sentences"
         if self.spread.swapped:
-            test = f"all {self.spread.n_sentences:,} labelled sentences are tested, half by half"
+            test = f"all {self.spread.n_sentences:,} labelled sentences are tested on, one half after the other"
         more = "" if self.spread.trainings else "; they differ more after few epochs"
         return f"{self.basis}: {moves}{more}; {test}."
 
@@ -166,7 +170,7 @@ REPEATED = ("seeds", "looks", "repeat")  # options that `repeated` changes
 
 
 def repeated(config: ExperimentConfig, n: int) -> ExperimentConfig:
-    """Return the same experiment with n replicates, including the present ones, and the usual looks."""
+    """Return the same experiment with n replicates, including its present ones, and the default interim analyses."""
     looks = looks_of(n) if len(looks_of(n)) > 1 else ()
     return config.model_copy(update={"seeds": _seeds(config, n), "looks": looks, "repeat": "pipeline"})
 
@@ -174,7 +178,7 @@ def repeated(config: ExperimentConfig, n: int) -> ExperimentConfig:
 def with_times(config: ExperimentConfig, times: int) -> ExperimentConfig:
     """Return the same experiment with `times` as many replicates, including the present ones.
 
-    It has no interim analyses, because these could end it before the differences of other variants are settled.
+    There are no interim analyses, because these could end the experiment before all variants' differences are settled.
     """
     return config.model_copy(update={"seeds": _seeds(config, times * len(config.seeds)), "looks": ()})
 
@@ -186,9 +190,9 @@ def _seeds(config: ExperimentConfig, n: int) -> tuple[int, ...]:
 
 
 def larger(config: ExperimentConfig) -> list[ExperimentConfig]:
-    """Return the plan itself, the plan with `SEVERAL` taggers per replicate, and two with more replicates.
+    """Return the plan itself, the plan with `SEVERAL` taggers per replicate, and two plans with more replicates.
 
-    Several taggers are only proposed for a claim that pre-trains, because taggers cost little compared with
+    Several taggers are only proposed if the claim's arm pre-trains, because taggers cost little compared with
     pre-training.
     """
     cell = config.claimed
@@ -208,7 +212,8 @@ def larger(config: ExperimentConfig) -> list[ExperimentConfig]:
 def foresee(config: ExperimentConfig, home: Path, *, plans: int | None = None) -> Foresight:
     """Forecast what a plan can detect.
 
-    plans: number of plans whose chances are simulated (a second each): this plan, then larger ones; None: all.
+    plans: number of plans whose chances are simulated, about a second each: first `config`, then larger plans.
+    None: all of them.
     """
     spread = _spread(config, home)
     cell = config.claimed
@@ -244,9 +249,9 @@ def _is_quick(config: ExperimentConfig) -> bool:
 
 
 def kept_forecast(run: Run, effect: float, chance: Callable[[], float]) -> Foretold:
-    """Return the forecast that `run` stored when it first started. Without one, compute and store it now.
+    """Return the forecast that `run` stored when it first started. If there is none, compute and store it now.
 
-    A resumed run must not compute it again, because its own taggers would then be part of the forecast.
+    A resumed run must not compute a new forecast, because that would be based on the run's own taggers.
     chance: returns the chance, 0 to 1, that the plan detects a true gain of `effect` points.
     """
     file = run.artifacts / "foretold.json"
@@ -261,8 +266,8 @@ def kept_forecast(run: Run, effect: float, chance: Callable[[], float]) -> Foret
 def foretold(config: ExperimentConfig, run: Run, home: Path) -> Foretold | None:
     """Return the power of an experiment: the chance that it detects the effect of its claim.
 
-    None without a claim and with a single seed. None also for a quick experiment, because it has one selection per
-    variant and so cannot tell if selection helps.
+    Return None if there is no claim or only one seed. Return None also if the plan repeats only the taggers, because
+    one selection per variant cannot show that selection helps.
     """
     if config.claimed is None or len(config.seeds) < 2 or _is_quick(config):
         return None
@@ -278,7 +283,7 @@ def _chance(plan: ExperimentConfig, spread: Spread, config: ExperimentConfig, *,
 def _spread(config: ExperimentConfig, home: Path) -> Spread:
     """Return the spread of taggers trained on these labels, or an assumed one.
 
-    If halves are swapped, it is the spread of earlier replicates that swapped halves. Without any, it is estimated from
+    If halves are swapped, use earlier replicates with swapped halves. If there are none, estimate the spread from
     taggers on all of L_C.
     """
     library, splits = Library(home), ("train", "dev", "test")
@@ -294,10 +299,10 @@ def _spread(config: ExperimentConfig, home: Path) -> Spread:
 
 
 def _swapped(marks: tuple[str, ...], home: Path) -> Iterator[Resampled]:
-    """Yield differences between pre-trained variants of experiments with halves: each against the first.
+    """Yield the difference of each pre-trained variant to the first one, in experiments that swapped halves.
 
-    Read only the `NEWEST` finished experiments that swapped halves of the same train, dev and test sets. marks: their
-    fingerprints.
+    Read only the `NEWEST` finished experiments that swapped halves of the same train, dev and test sets. marks:
+    fingerprints of these sets.
     """
     store = RunStore(home)
     alike = (run for run in store.list("experiment") if _inputs(run, "train", "dev", "test") == marks)
@@ -357,11 +362,10 @@ def _not_known(n: int) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """Basis of an experiment's forecast. The verdict uses it too, so that both agree.
+    """Basis of an experiment's forecast. The verdict has the same basis, so that both agree.
 
     spread: spread of taggers trained on these labels; None: use the spread of the difference itself.
-    seconds: function that returns the further seconds until there are n repetitions. If it returns None, the time is
-    extrapolated from the hours so far.
+    seconds: returns the further seconds until there are n replicates; None: extrapolate from the hours so far.
     """
 
     spread: Spread | None = None
@@ -428,7 +432,7 @@ class Open:
         return None if self.hours / self.n * enough > TOO_LONG else enough
 
     def more(self, wanted: int, each: str = "") -> str:
-        """Describe further repetitions and their time: "3 more repetitions (6 in all), about 2 h"."""
+        """Describe further repetitions and their time, such as "3 more repetitions (6 in all), about 2 h"."""
         further = count(wanted - self.n, "more repetition")
         return f"{further}{each} ({wanted:,} in all), about {duration(self.seconds(wanted))}"
 
@@ -446,7 +450,7 @@ def spread_of(estimate: Estimate | None, n: int, outlook: Outlook, *, swapped: b
 
 
 def settled_by(open_: Open, each: str = "") -> str:
-    """Return advice on what to do next about an open difference. each: " on each task" for a study of several tasks."""
+    """Advise on the next step for an open difference. each: " on each task" for a study of several tasks."""
     gain = f"a true gain of {gain_in_words(open_.effect)}"
     if open_.ruled_out or open_.has_power:
         why = "the range of the true difference ends below it" if open_.ruled_out else "this comparison would detect it"

@@ -51,14 +51,14 @@ LOOK = 1.0  # seconds between two checks of steps that other processes run
 
 
 def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
-    """Make or find all runs of the experiment and compare its variants.
+    """Make all runs of the experiment, or find them if they exist, and compare its variants.
 
     Artifacts: `leaderboard.csv`, `leaderboard.md`.
     """
     cells = config.cells
     _check_budgets(config, job)
     if added := [name for name in dict.fromkeys(cell.arm.plain_name for cell in cells) if name not in config.arms]:
-        job.context.note(f"Added {' and '.join(added)}: a variant can only be judged against them.")
+        job.context.note(f"Added {' and '.join(added)}, because verdicts compare the other variants with them.")
     if len(cards.of_workers()) > 1 and Where.asked().on == LOCAL:
         job.context.note("This machine has several GPUs, of which this run uses one; --on ray uses all.", passing=True)
     for words in not_estimated(config, len(job.corpus(config.train))):
@@ -115,7 +115,7 @@ def _make_runs(config: ExperimentConfig, job: Job) -> tuple[Stages, list[Finishe
     priced = cost(config, measured, job.home, job.kinds, others)
     left = {step.line for step in priced.steps if not step.finished}
     for name, options in config.references.items():
-        if name in left:  # a finished variant needs its server or folder no longer
+        if name in left:  # a finished variant no longer needs its server or folder
             KINDS[find(name).reference].check(options, job)
     stages, clock = Stages(config, job), Clock(priced.steps, job.context)
     sources = {cell: stages.named[cell.arm.source].fingerprint for cell in config.cells if stages.source(cell)}
@@ -149,9 +149,9 @@ Begins = Callable[[Step, int], None]  # called when a step starts, with the numb
 def make_steps(steps: Sequence[Step], runs: dict[Step, Run], job: Job, begins: Begins) -> None:
     """Make or find the runs of `steps`, which are in order, and add them to `runs`.
 
-    This process makes them one by one. With `--on` a cluster, or `--on ray` on several cards, it makes only three kinds
-    of steps itself: splits, selections (Ray computes their chunks), and reference variants, because their folders and
-    servers may be on this machine only. Then Ray runs every other step in a process of its own.
+    This process makes the runs one by one. With `--on` a cluster, or `--on ray` on several GPUs, it makes only three
+    kinds of steps itself: splits, selections (Ray computes their chunks), and reference variants, because their folders
+    and servers may be on this machine only. After these, Ray runs every other step in a process of its own.
     """
     on = Where.asked().on
     alone = on == LOCAL or (on == "ray" and at_once() == 1)

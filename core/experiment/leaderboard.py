@@ -1,8 +1,8 @@
 """The leaderboard of an experiment: scores, intervals, verdict and cost of every variant, and the planned test.
 
-Mahapatra et al. 2022, Tables 3 and 5, with verdicts (SOURCES.md, Verdict). Verdicts are about the first test set.
-Further test sets are reported one by one. A mean over easy and hard sets would hide a loss on one of them (SOURCES.md,
-Never only an average).
+It follows Tables 3 and 5 of Mahapatra et al. 2022 and adds verdicts (SOURCES.md, Verdict). Verdicts are about the
+first test set. Further test sets are reported one by one. A mean over easy and hard sets would hide a loss on one of
+them (SOURCES.md, Never only an average).
 """
 
 from collections.abc import Mapping, Sequence
@@ -146,27 +146,27 @@ def evaluations_of(line: FinishedLine) -> list[Evaluation]:
 
 
 class Changed(NamedTuple):
-    """Numbers of changed mentions, and of mentions that should have been changed, means over replicates."""
+    """Number of mentions that rebuilding changed, and number that it was asked to change; means over replicates."""
 
     changed: int
     wanted: int
 
     @property
     def too_few(self) -> bool:
-        """True if too few were changed to test the method."""
+        """True if too few mentions were changed to test the method."""
         return self.changed < ENOUGH * self.wanted
 
     @property
     def why(self) -> str:
         """Sentence on why there is no verdict."""
         return (
-            f"Not tested: {self.changed:,} of {self.wanted:,} mentions are changed, which is less than {ENOUGH:.0%} of "
-            "the mentions to change. Ask for a lower share. The difference is shown, but nothing is concluded from it."
+            f"Not tested: only {self.changed:,} of {self.wanted:,} mentions could be changed, and a test needs "
+            f"{ENOUGH:.0%} of them. Ask for a lower share. The difference is shown, but nothing is concluded from it."
         )
 
 
 def changed_of(line: FinishedLine) -> Changed:
-    """Count the changed mentions in a variant's rebuilt training sets; (0, 0) for controls and without rebuilding."""
+    """Count the changed mentions in a variant's rebuilt training sets; (0, 0) if it rebuilds none or is a control."""
     if not line.cell.arm.rebuild or line.cell.arm.control:
         return Changed(0, 0)
     sets = _rebuilt(line)
@@ -175,9 +175,9 @@ def changed_of(line: FinishedLine) -> Changed:
 
 
 def drawn_of(line: FinishedLine) -> tuple[float | None, int]:
-    """Return the share of low-CEIM mentions and the number of mentions in the training sets, mean over replicates.
+    """Return (share of low-CEIM mentions, number of measured mentions) of the training sets, means over replicates.
 
-    (None, 0) if they were not drawn by CEIM.
+    Return (None, 0) if the training sets were not drawn by CEIM.
     """
     sets = [each for each in _rebuilt(line) if each.low_share is not None] if line.cell.arm.rebuild else []
     if not sets:
@@ -215,7 +215,7 @@ def collapsed_words(cell: Cell, control: Cell | None, collapsed: Collapsed) -> s
 
 
 def compared(cell: Cell, control: Cell | None, lines: Sequence[FinishedLine], collapsed: Collapsed) -> Unlearnt:
-    """Count the taggers of a variant, its baseline and its control, and those of them that learnt nothing."""
+    """Count the taggers of a variant, its baseline and its control, in total and those that learnt nothing."""
     names = _compared(cell, control, collapsed)
     total = sum(len(chain.replicate.seeds) for line in lines if line.cell in names for chain in line.chains)
     return Unlearnt(taggers=sum(len(collapsed[name]) for name in names), of=total)
@@ -242,7 +242,7 @@ def result(
     """Compare the arms: scores, verdicts, hours.
 
     claim: variant that the planned test is about. planned: outcome of that test. effect: gain to detect, points.
-    others: further runs of the experiment, whose hours are added too.
+    others: further runs of the experiment, whose hours are counted too.
     """
     judgements = _judgements(lines, seed, report, claim, bound=planned.bound if planned else ALPHA, effect=effect)
     by_cell = {line.cell: line for line in lines}
@@ -411,7 +411,7 @@ def _judged(verdict: Verdict, cell: Cell) -> Judgement:
 def _row(
     line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed: int, store: RunStore, *, effect: float
 ) -> ArmRow:
-    """Return a row of the leaderboard. baseline: variant that it is compared with. effect: gain to detect, points."""
+    """Return a row of the leaderboard. baseline: variant to compare it with. effect: gain to detect, points."""
     first, test = line.chains[0], [table.f1() for table in evaluations_of(line)]
     none, random, (wins, ties, losses) = judgement.none, judgement.random, judgement.duels
     changed, (low_share, mentions) = changed_of(line), drawn_of(line)
@@ -501,7 +501,7 @@ def _tagged(finetune: Run) -> FinetuneResult:
 
 
 def _curve(lines: Sequence[FinishedLine]) -> list[CurvePoint]:
-    """Return F1 of every arm on random parts of L_C (Mahapatra et al. 2022, Fig. 4); [] if no sizes were asked for.
+    """Return F1 of every arm trained on random parts of L_C (Mahapatra et al. 2022, Fig. 4); [] without such parts.
 
     There is one point per arm, part size and draw. `draw` numbers the random parts of one size.
     """
@@ -569,7 +569,7 @@ def further_tests(
 def with_welch(arm: Sequence[float], none: Sequence[float], why: str) -> tuple[Welch | None, str]:
     """Return Welch's test against `none`, as in Murthy et al. 2018, and `why` with the test's result added.
 
-    With one seed there is no test: return None and `why` as it is.
+    With one seed there is no test, so return (None, `why`).
     """
     test = welch(arm, none)
     if test is None:

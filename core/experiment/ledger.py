@@ -20,7 +20,7 @@ def earlier_analyses(run: Run, store: RunStore) -> list[EarlierAnalysis]:
     earlier analysis of the same claim counts too: its seeds or other options must differ, or the run would have been
     reused.
     """
-    if run.manifest.parent:  # an experiment of a study, which has its own ledger
+    if run.manifest.parent:  # the run belongs to a study, which has its own ledger
         return []
     own = _tests(run)
     finished = [each for each in store.list("experiment", "study", state="succeeded") if own & _tests(each)]

@@ -27,7 +27,7 @@ from core.stats.power_law import Forecast
 from core.tagging.result import collapsed_seeds
 
 SECONDS = 30.0  # assumed seconds to label a sentence, until ENOUGH sentences were labelled on the page Label
-ENOUGH = 10  # labelled sentences from which their median time replaces SECONDS
+ENOUGH = 10  # number of labelled sentences from which their median time replaces SECONDS
 LEVEL = 0.95
 
 
@@ -56,7 +56,7 @@ def not_estimated(config: ExperimentConfig, sentences: int) -> list[str]:
 def seconds_per_sentence(store: RunStore) -> float | None:
     """Return the median seconds to label a sentence on the page Label, including later corrections.
 
-    Return None if fewer than ENOUGH sentences were labelled there. Imported labels have no time and are left out.
+    Return None if fewer than ENOUGH sentences were labelled on that page. Imported labels have no times.
     """
     times = defaultdict[tuple[str, str, int], float](float)
     for run in store.list("queue", "draw"):
@@ -84,7 +84,7 @@ def gain(line: MoreLabels, none: Sequence[Run], taggers: int, store: RunStore) -
 def _estimate(
     config: ExperimentConfig, line: FinishedLine, none: FinishedLine, sentences: int, store: RunStore
 ) -> MoreLabels:
-    """Return one estimate, with SECONDS of labelling per sentence. sentences: size of L_C."""
+    """Return one estimate, which assumes SECONDS of labelling per sentence. sentences: size of L_C."""
     runs: dict[int, list[Run]] = defaultdict(list)
     for chain in line.chains:
         for (size, _), run in chain.tuned.items():
@@ -122,7 +122,7 @@ def _estimate(
 
 
 def _unlearnt(runs: Mapping[int, Sequence[Run]], none: FinishedLine, found: MoreLabels) -> str:
-    """Describe the taggers that learnt nothing, on the smallest training set that has any; "" if all learnt."""
+    """Count the taggers that learnt nothing, on the smallest training set with such taggers; "" if all learnt."""
     for size, each in {**runs, found.sentences: none.finetunes}.items():
         if n := sum(len(collapsed_seeds(run)) for run in each):
             taggers = sum(len(run.manifest.config["seeds"]) for run in each)

@@ -38,7 +38,7 @@ class NextStep:
 
 
 def next_steps(run_id: str) -> Sequence[NextStep]:
-    """Return one step per line that an experiment names as the cheapest, or the larger experiment that would find it.
+    """Return one step per variant that is named as the cheapest, else a larger experiment that would find one.
 
     Return () if the experiment compared no costs, if no feasible number of replicates would decide, or if the runs or
     corpora are gone. Errors: RunError.

@@ -140,7 +140,7 @@ def _arms_down(fig: go.Figure, names: Sequence[str]) -> go.Figure:
 def budget_curve(rows: Sequence[ArmRow]) -> go.Figure:
     """Plot F1 against the number of pre-training sentences, one line per strategy (Mahapatra et al. 2022, Fig. 2).
 
-    Arms with a single amount of text are points.
+    An arm with a single amount of text is a point.
     """
     fig = figure(380, x="sentences pre-trained on", y="test score, mean of the seeds")
     if base := [row for row in rows if row.verdict == "baseline"]:
@@ -169,7 +169,7 @@ def label_curve(curve: Sequence[CurvePoint]) -> go.Figure:
 
 
 def _lines(fig: go.Figure, points: Sequence[tuple[str, int, Sequence[float]]], template: str) -> go.Figure:
-    """Draw lines. points: (line, x, F1 values); points of the same line and x are pooled."""
+    """Draw lines. points: (name of a line, x, F1 values); values with the same name and x are pooled."""
     ordered = sorted(points, key=lambda point: point[:2])
     for i, (name, group) in enumerate(groupby(ordered, key=lambda point: point[0])):
         f1s_by_x = {
@@ -229,8 +229,8 @@ def type_differences(rows: Sequence[TypeScores], a: str, b: str, limit: int = 20
 def share_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
     """Plot F1 against the share of low-CEIM mentions (Ma et al. 2023, Fig. 4 and 5).
 
-    There is one line per encoder and one panel per test set. Error bars are the interval of the difference to the
-    random set of the same size, which is a dashed line. Return None if fewer than two shares were compared.
+    There is one line per encoder and one panel per test set. A dashed line shows the random set of the same size; error
+    bars are the interval of the difference to it. Return None if fewer than two shares were compared.
     """
     lines = _share_lines(rows)
     if len({share for points in lines.values() for share in points}) < 2:

@@ -1,6 +1,6 @@
 """Cost of using a variant once: machine seconds, labelled sentences, and downloads.
 
-A person's time is not part of it, because a variant that only uses the given labels needs no further work.
+The cost does not include a person's time, because a variant that only uses the given labels needs no further work.
 """
 
 from collections.abc import Sequence
@@ -50,8 +50,8 @@ def price(found: Run, added: Sequence[Run], reference: str, store: RunStore) -> 
 def labels_used(found: Run, added: Sequence[Run], library: Library) -> int:
     """Return the number of labelled sentences that a run learnt from, each corpus counted once.
 
-    Lists of names have none. A rebuilt training set counts for at most as many sentences as its source, because
-    the copies took no time to label.
+    Lists of names have no labelled sentences. A rebuilt training set counts for at most as many sentences as its
+    source, because nobody labelled the copies.
     """
     inputs = found.manifest.inputs
     marks = {mark for name, mark in inputs.items() if name.partition(".")[0] in LEARNT_FROM}

@@ -53,7 +53,7 @@ class Asked(Protocol):
 
 
 class Timed(Protocol):
-    """Data for estimating the seconds of a reference variant; `cost.Seconds` provides it."""
+    """Data for estimating the seconds of a reference variant. `cost.Seconds` implements it."""
 
     measured: CalibrateResult
     corpora: Mapping[str, Corpus]
@@ -70,16 +70,22 @@ class Timed(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceKind:
-    """A kind of run that can be a reference variant. Its functions get the value in the arm's name, "" if there is
-    none.
+    """A kind of run that can be a reference variant.
 
-    kind: the kind of run, with the option `test` and the artifacts of `dictionary`. value: word for the value, such as
-    FOLDER; "" for an arm without one. normal: returns the normal spelling of a value. summary: describes the arm.
-    named: names the method in a sentence. noun: what the run finds entities with, such as "a list of names".
-    options: returns the options of the run for an experiment, or one of its halves, without the test sets. seconds:
-    estimates the run's time, without reading and saving. doing: what the run does, for the progress of an experiment.
-    check: raises an error if a run with these options would fail now. about: describes a finished run. downloads: names
-    the model that a finished run needed and that is not part of Winnow; "" for none.
+    Its functions get the value in the arm's name, "" if the name has none.
+
+    kind: the kind of run, with the option `test` and the artifacts of `dictionary`.
+    value: word for the value, such as FOLDER; "" if the arm's name has no value.
+    normal: returns the normal spelling of a value.
+    summary: describes the arm.
+    named: names the method in a sentence.
+    noun: name of the tool that finds the entities, such as "a list of names".
+    options: returns the options of the run, without the test sets, for an experiment or one of its halves.
+    seconds: estimates the run's time, without reading and saving.
+    doing: describes the running step, for the progress of an experiment.
+    check: raises an error if a run with these options would fail now.
+    about: describes a finished run.
+    downloads: names the model that a finished run needed and that is not part of Winnow; "" for none.
     """
 
     kind: Kind
@@ -118,7 +124,7 @@ def _zero_shot_options(value: str, config: Asked) -> Options:
 def _zero_shot_seconds(value: str, seconds: Timed) -> float:
     """Return the seconds to tag dev and test sets: the time of the experiment's encoder, scaled by the models' sizes.
 
-    The vocabulary is not part of the size, because a word passes through one row of it only.
+    Vocabularies do not count towards the sizes, because each word uses only one of their rows.
     """
     measured, folder, encoder = seconds.measured, folder_of(value), seconds.config.encoder
     own, usual = sum(file.stat().st_size for file in weights(folder)) / 4, float(measured.parameters)
@@ -147,7 +153,7 @@ def _asked(value: str) -> tuple[str, str]:
 
 def _model_at(value: str) -> str:
     model, address = _asked(value)
-    if not model.strip():  # the value is not quoted, because its address may hold a password
+    if not model.strip():  # do not quote the value, because its address may contain a password
         raise ConfigError(
             "arms: llm needs a model and the address of its server; write for example "
             "llm:qwen3:8b@http://127.0.0.1:11434/v1."
@@ -166,7 +172,7 @@ def _llm_options(value: str, config: Asked) -> Options:
 
 
 def seconds_per_answer(model: str) -> tuple[float, str]:
-    """Return the seconds per sentence of the last run that asked this language model, or ANSWER; and the basis."""
+    """Return (seconds per sentence of the last run that asked this language model, else ANSWER; basis in words)."""
     for run in RunStore(home()).list("llm", state="succeeded"):
         found = result.read(run, LlmResult) if run.manifest.config["model"] == model else None
         if found and found.seconds:
@@ -243,5 +249,5 @@ KINDS: Mapping[str, ReferenceKind] = {
 
 
 def options_of(kind: str, value: str, config: Asked) -> Options:
-    """Return the options of the run behind a reference variant. config: an experiment, or a half if L_C is swapped."""
+    """Return the options of a reference variant's run. config: options of an experiment, or of a half."""
     return {"test": (config.test, *config.also_test), **KINDS[kind].options(value, config)}

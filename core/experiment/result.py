@@ -32,11 +32,11 @@ from core.stats.welch import Welch
 from core.tagging import evaluations
 from core.tagging.evaluations import TooLong, TrainInTest
 
-# not tested: the arm could change too few of the labels that it was asked to change, or it is a reference variant and
-# no tagger learnt anything.
+# "not tested" means that the arm changed too few of the requested labels, or that it is a reference variant and no
+# tagger learnt anything.
 Word = Verdict | Described | Literal["not tested", "baseline", "control"]
 Interval = tuple[float, float]
-EXPLORATORY = ", exploratory"  # suffix of the answers of an arm that the claim is not about
+EXPLORATORY = ", exploratory"  # suffix of the answers on an arm that the claim is not about
 _TESTED = "halves.npz"
 
 
@@ -60,30 +60,41 @@ class FurtherTest:
 class ArmRow:
     """A row of the leaderboard: an arm at a budget. F1 in percent, differences in points of F1.
 
-    budget: "" if the arm selects nothing. about: a sentence on the arm. sentences, tokens: size of the text for its
-    MLM, mean over replicates; tokens is 0 if unknown. micro_f1, dev_f1: F1 on the first test set and on dev, one value
-    per seed. If every replicate has several `taggers`, there is one value per replicate: test F1 of their pooled
-    counts, and their mean dev F1. mean, sd: mean and standard deviation of `micro_f1`; sd is None for one seed.
-    dev_mean: mean of `dev_f1`. source: fingerprint of the text behind its word vectors or frozen states. reference: for
-    a reference variant, the kind of run that found its entities; "" for all others. Such a variant has one F1 (one per
-    replicate if halves are swapped), no sd and no dev F1; the runs that found its entities are its `finetune_runs`.
-    finetune_runs: one per replicate. select_run, pretrain_run, label_runs, finetune_run: runs of the first replicate.
-    halves_runs: if halves are swapped, one per replicate: the run that split the labelled sentences. verdict, why: the
-    verdict in a word, and its reason. helped, chose: answers of the comparisons with its baseline and with its control.
-    They are None without such a comparison, or if one selection and pre-training cannot give one. exploratory: True if
-    the arm is judged, but the claim is about another arm. delta, interval: difference to its `baseline`, at `level`
-    (None for the baseline). delta_random, interval_random: difference to its control, if it has one. estimate,
-    estimate_random: these differences with parts of the variance. wins, ties, losses: numbers of seeds that beat,
-    equal, and lose to the same seed of `none`. seeds_needed: a sentence on the number of seeds that would settle the
-    difference. welch: Welch's test, for an arm that borrows labels. hours: hours of computing by kind of run, with
-    shared work counted for each arm; gpu_hours: their sum. f1_per_hour: `delta` per hour of the runs that `none` does
-    not need. also: scores on further test sets. seconds, labels, downloads: cost of using the variant once
-    (`price.py`); None in results of earlier versions. person_seconds: time that a person must work for this variant, in
-    addition to the labels that all variants share. collapsed: seeds whose tagger learnt nothing. unseen_f1: F1 per seed
-    without test sentences that are also in the training set; empty if there are no such sentences. changed, wanted:
-    numbers of mentions that rebuilding L_C changed and should have changed, means over replicates. low_share, mentions:
-    for a training set drawn by CEIM, the share of low-CEIM mentions and the number of measured mentions, means over
-    replicates.
+    A reference variant has one F1 (one per replicate if halves are swapped), no sd and no dev F1. Its `finetune_runs`
+    are the runs that found its entities.
+
+    budget: "" if the arm selects nothing.
+    about: sentence on the arm.
+    sentences, tokens: size of its text for MLM, mean over replicates; tokens is 0 if unknown.
+    micro_f1, dev_f1: F1 on the first test set and on dev, one value per seed. With several `taggers` per replicate, one
+        value per replicate: test F1 of their pooled counts, and their mean dev F1.
+    mean, sd: mean and standard deviation of `micro_f1`; sd is None for one seed.
+    dev_mean: mean of `dev_f1`.
+    source: fingerprint of the text behind its word vectors or frozen states.
+    reference: for a reference variant, the kind of run that found its entities; "" for all others.
+    select_run, pretrain_run, label_runs, finetune_run: runs of the first replicate.
+    finetune_runs: one run per replicate.
+    halves_runs: if halves are swapped, the runs that split the labelled sentences, one per replicate.
+    verdict, why: the verdict in a word, and its reason.
+    helped, chose: answers of the comparisons with its baseline and with its control. None if there is no such
+        comparison, or if a single selection and pre-training cannot give an answer.
+    exploratory: True if the arm is judged, but the claim is about another arm.
+    delta, interval: difference to its `baseline`, at `level` (None for the baseline).
+    delta_random, interval_random: difference to its control, if it has one.
+    estimate, estimate_random: the same differences, with the parts of their variance.
+    wins, ties, losses: numbers of seeds that beat, equal, and lose to the same seed of `none`.
+    seeds_needed: sentence on the number of seeds that would settle the difference.
+    welch: Welch's test, for an arm that borrows labels.
+    hours, gpu_hours: hours of computing by kind of run, with shared work counted for each arm, and their sum.
+    f1_per_hour: `delta` per hour of the runs that `none` does not need.
+    also: scores on further test sets.
+    collapsed: seeds whose tagger learnt nothing.
+    unseen_f1: F1 per seed without test sentences that are also in the training set; () if there are no such sentences.
+    changed, wanted: numbers of mentions that rebuilding L_C changed and was asked to change, means over replicates.
+    low_share, mentions: for a training set drawn by CEIM, the share of low-CEIM mentions and the number of measured
+        mentions, means over replicates.
+    seconds, labels, downloads: cost of using the variant once (`price.py`); None in results of earlier versions.
+    person_seconds: time that a person must work for this variant, in addition to the labels that all variants share.
     """
 
     arm: str
@@ -160,7 +171,10 @@ class ArmRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
-    """An arm's F1 on a part of L_C, in percent, one value per seed. draw: number of the random draw."""
+    """An arm's F1 on the test set after training on a part of L_C, percent, one value per seed.
+
+    draw: number of the random draw of the part.
+    """
 
     arm: str
     budget: str
@@ -174,12 +188,18 @@ class CurvePoint:
 class PlannedTest:
     """The planned test of the claim: the arm named beforehand, against its control, or `none` if it has no control.
 
-    looks: numbers of replicates at which the experiment may end. replicates: number at which it ended. ended: the
-    reason (shown, worse: p is at most the bound; futile: the effect can hardly be shown any more; complete: the last
-    analysis found no difference). p: two-sided p-value. bound: significance level at this analysis. effect: gain to
-    detect, points. chance: probability of showing that effect at the last analysis, if it is real. why: the outcome in
-    words. adjusted: interval of the difference in points, corrected for several analyses (a repeated confidence
-    interval, Jennison and Turnbull 1989); None at the last analysis, and if the variance is unknown.
+    against: the control, or `none`.
+    looks: numbers of replicates at which the experiment may end.
+    replicates: number of replicates at which it ended.
+    ended: reason for the end. shown, worse: p is at most `bound`. futile: `effect` can hardly be shown any more.
+        complete: the last analysis found no difference.
+    p: two-sided p-value.
+    bound: significance level at this analysis.
+    effect: gain to detect, points.
+    chance: probability that the last analysis shows `effect`, if it is real.
+    why: the outcome in words.
+    adjusted: interval of the difference in points, corrected for several analyses (a repeated confidence interval,
+        Jennison and Turnbull 1989); None at the last analysis, and if the variance is unknown.
     """
 
     arm: str
@@ -198,12 +218,12 @@ class PlannedTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Multipliers:
-    """Worth of the selection of the claim's arm and budget (SOURCES.md, Multipliers).
+    """Amount of random text, and of labels, that is worth as much as the claim's selection (SOURCES.md, Multipliers).
 
-    text: tokens that `random` needs for the same score. labels: labelled sentences that `random` needs for the score
-    that the claim has with `labels.size`. labels_none: labelled sentences that `none` needs for that score, which is
-    the worth of pre-training and selection together. None: not measured, because there are fewer than two replicates or
-    too little text in D_C.
+    text: tokens that `random` needs for the claim's score. labels: labelled sentences that `random` needs for the
+    score that the claim has with `labels.size` sentences. labels_none: labelled sentences that `none` needs for the
+    same score; this is the worth of pre-training and selection together. A field is None if it was not measured,
+    because there are fewer than two replicates or too little text in D_C.
     """
 
     arm: str
@@ -214,7 +234,7 @@ class Multipliers:
 
     @property
     def words(self) -> str:
-        """One or two sentences that state what the selection was worth, or why that was not measured."""
+        """One or two sentences on the worth of the selection, or on the reason why it was not measured."""
         name = f"{self.arm} {self.budget}".strip()
         worths = [words for words in (_text(self.text), _labels(self.labels)) if words]
         if not worths:
@@ -231,7 +251,7 @@ class Multipliers:
 class EarlierAnalysis:
     """A finished experiment or study on the same test set.
 
-    claim: its variant and budget. replicates: seeds or replicates at its end.
+    claim: variant and budget of its claim. replicates: number of seeds or replicates when it ended.
     """
 
     run: str
@@ -249,13 +269,13 @@ class Foretold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoreLabels:
-    """An estimate of the test F1 of `none`, percent, with `more` labelled sentences; no tagger was trained on these.
+    """An estimate of the test F1 of `none` with `more` further labelled sentences, percent. No tagger trained on these.
 
-    sentences: size of L_C. f1, gain: the estimates; None if there are none, and `why` is the reason. interval,
-    gain_interval: their 95% intervals. estimate: the gain with the parts of its variance. runs: {size of a part of L_C:
-    its `finetune` runs, one per seed}. seeds: number of seeds. hours: computing time. person_seconds: time that a
-    person needs to label the sentences. measured: True if the time per sentence was measured on the page Label; False
-    if it is assumed.
+    sentences: size of L_C. f1, gain: the estimates; None if nothing could be estimated, for the reason `why`.
+    interval, gain_interval: their 95% intervals. estimate: the gain with the parts of its variance.
+    runs: {size of a part of L_C: its `finetune` runs, one per seed}. seeds: number of seeds. hours: computing time.
+    person_seconds: time that a person needs to label `more` sentences. measured: True if the time per sentence was
+    measured on the page Label; False if it is assumed.
     """
 
     arm: str
@@ -292,9 +312,9 @@ class MoreLabels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """F1 of a run that could be a reference variant, percent, and its difference to `none` with its 95% interval.
+    """F1 of a run that could be a reference variant, percent, and its difference to `none` with a 95% interval.
 
-    run: the run that found the entities. about: what it used, in words.
+    run: the run that found the entities. about: description of the run.
     """
 
     run: str
@@ -334,13 +354,18 @@ class Cheapest:
 class ExperimentResult:
     """Result of an `experiment` run.
 
-    leaderboard: sorted by dev F1, the only score that may decide between arms; then the reference variants, which have
-    no dev F1. curve: F1 by size of L_C; empty if no sizes were given. hours: computing hours by kind of run, each run
-    counted once. planned: None without a claim, or if a single selection and pre-training cannot test it.
-    train_in_test: training sentences that also occur in dev or test. multipliers: None unless asked for. too_long:
-    entities that are too long for the span taggers among the arms; None if there are none. foretold: None without a
-    claim, and with a single seed. earlier: finished analyses of the same test set. cheapest: the variant that gains
-    most per minute; None if nothing was compared. more_labels: estimates of the score with more labels.
+    leaderboard: rows sorted by dev F1, the only score that may decide between arms. Reference variants come last,
+        because they have no dev F1.
+    curve: F1 by size of L_C; empty if no sizes were given.
+    hours: computing hours by kind of run, each run counted once.
+    planned: the planned test; None without a claim, or if a single selection and pre-training cannot test it.
+    train_in_test: training sentences that also occur in dev or test.
+    multipliers: worth of the selection; None unless it was asked for.
+    too_long: entities that are too long for the span taggers among the arms; None if there are none.
+    foretold: power of the plan; None without a claim, and with a single seed.
+    earlier: earlier finished analyses of the same test set.
+    cheapest: the variant that gains most per minute; None if nothing was compared.
+    more_labels: estimates of the score with more labels.
     """
 
     leaderboard: Sequence[ArmRow]
@@ -382,10 +407,10 @@ class ExperimentResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Half:
-    """Corpora of a replicate that trains on one half, by fingerprint.
+    """Fingerprints of the corpora of a replicate that trains on one half.
 
-    task: text of the half. train, dev: its training and dev set. test: the other half. sentences: {role: number of
-    sentences}.
+    task: text of the half. train, dev: training and dev set from the half. test: the other half. sentences: {role:
+    number of sentences}.
     """
 
     task: str
@@ -399,8 +424,8 @@ class Half:
 class HalvesResult:
     """Result of a `halves` run.
 
-    pool: fingerprint of the corpus of all labelled sentences. sentences: their number. halves: the two halves; each is
-    the test set of the other.
+    pool: fingerprint of the corpus of all labelled sentences. sentences: number of these sentences. halves: corpora for
+    training on the first and on the second half.
     """
 
     pool: str
@@ -438,7 +463,7 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """A mean difference over tasks in points, its 95% interval, two-sided p, degrees of freedom, and the answer.
+    """A mean difference over tasks, in points, with its 95% interval, two-sided p, degrees of freedom, and answer.
 
     answer: None if no tagger learnt anything.
     """
@@ -452,10 +477,11 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Answers to one question, such as "Did the selection help?". these: for the mean over these tasks.
+    """Answers of a study to one question, such as "Did the selection help?".
 
-    others: for similar tasks. between: standard deviation of the true differences between tasks, points. Both are None
-    for a single task. lacking: a sentence on what would settle the question; "" if it is settled.
+    these: answer for the mean over the study's tasks. others: answer for similar tasks. between: standard deviation of
+    the true difference over tasks, points. `others` and `between` are None for a single task.
+    lacking: sentence on the data that would settle the question; "" if it is settled.
     """
 
     these: Conclusion
@@ -468,10 +494,11 @@ class Question:
 class StudyResult:
     """Result of a `study` run.
 
-    reading: the claim against `none`. choosing: the claim against its control, if it has one. control: name of that
-    control, or "". planned: the planned test over all tasks; None for a single replicate, if a task has no difference
-    to the control, and if nothing was learnt. hours: hours of computing by kind of run, each run once. foretold: None
-    for a single replicate. earlier: finished analyses of the same test sets.
+    reading: the claim against `none`. choosing: the claim against its control; None if it has no control.
+    control: name of the control, or "". planned: the planned test over all tasks; None if there is a single replicate,
+    if a task has no difference to the control, or if no tagger learnt anything.
+    hours: hours of computing by kind of run, each run counted once. foretold: power of the plan; None for a single
+    replicate. earlier: earlier finished analyses of the same test sets.
     """
 
     arm: str
@@ -506,9 +533,9 @@ def split_name(arm: str) -> tuple[str, str]:
 
 
 def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
-    """Return the variant that `delta` of a row is measured against; None for the experiment's own `none`.
+    """Return the baseline that a row's `delta` is measured against; None for the experiment's own `none`.
 
-    It is `none` from the same encoder, or the random set of the same size.
+    The baseline is `none` from the same encoder, or the random set of the same size.
     """
     name, encoder = split_name(row.arm)
     head, _, value = name.partition(":")
@@ -521,7 +548,8 @@ def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
     if head != "low-share":
         return same.get("none")
 
-    # The name of a `low-share` arm lacks its size. Of several random sets, take the one that fits its stored gains.
+    # The name of a `low-share` arm does not contain its size. If there are several random sets, the baseline is the one
+    # that fits the arm's stored gains.
     def gap(base: ArmRow) -> float:
         further = zip(row.also, base.also, strict=False)
         gaps = [abs(test.mean - test.delta - other.mean) for test, other in further]
@@ -541,7 +569,7 @@ def compared_with(row: ArmRow, rows: Sequence[ArmRow]) -> list[ArmRow]:
 
 
 def baseline_words(rows: Sequence[ArmRow]) -> str:
-    """Return the name of the baseline of a leaderboard's differences."""
+    """Name the baseline, or baselines, of a leaderboard's differences."""
     names = [split_name(base.arm)[0] for row in rows if (base := baseline(row, rows))]
     sets = sorted({name for name in names if name != "none"})
     return f"none (sets of one size: {', '.join(sets)})" if sets else "none"
@@ -562,7 +590,7 @@ def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:
 
 
 def of_most_text(rows: Sequence[ArmRow]) -> list[ArmRow]:
-    """Return the rows, but only the variant with the most tokens for each arm that uses its source in several sizes."""
+    """Return the rows. If an arm uses several sizes of its source, keep only the variant with the most tokens."""
     most: dict[str, int] = {}
     for row in rows:
         most[row.arm] = max(source_tokens(row), most.get(row.arm, 0))
@@ -617,7 +645,8 @@ def write_halves(context: RunContext, tested: Sequence[IntArray]) -> None:
 def by_replicate(tables: Sequence[Evaluation], taggers: int) -> list[Evaluation]:
     """Pool the counts of every `taggers` successive taggers, which belong to one replicate.
 
-    A run without taggers has a single table. It is counted `taggers` times, as the gold spans of other variants are.
+    A run without taggers has a single table. Count it `taggers` times, because the gold spans of the other variants are
+    counted `taggers` times too.
     """
     tables = list(tables) * taggers if len(tables) == 1 else tables
     return [Evaluation.pooled(tables[first : first + taggers]) for first in range(0, len(tables), taggers)]
@@ -626,8 +655,8 @@ def by_replicate(tables: Sequence[Evaluation], taggers: int) -> list[Evaluation]
 def evaluations_of_replicate(finetune: Run, halves: Run | None, taggers: int = 1) -> list[Evaluation]:
     """Read the evaluations of a run's taggers on the first test set, one per replicate.
 
-    halves: run that split its labelled sentences; None if halves are not swapped. With it, an evaluation has a row for
-    every sentence of the pool and marks the tested ones. taggers: number per replicate.
+    halves: run that split the labelled sentences; None if halves are not swapped. If halves are swapped, an evaluation
+    has a row for every sentence of the pool and marks the tested sentences. taggers: number per replicate.
     """
     plain = by_replicate(evaluations.read(finetune), taggers)
     if halves is None:
@@ -682,5 +711,5 @@ def _labels(worth: Worth | None) -> str:
 
 
 def _more(worth: Worth, times: float) -> str:
-    """Return the number of labelled sentences that a multiple adds."""
+    """Return the number of labelled sentences that `times` times as many labels add."""
     return f"{worth.size * (times - 1):,.0f}"

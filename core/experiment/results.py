@@ -59,7 +59,7 @@ def finding(run_id: str) -> Finding:
 
 
 def repetitions_to_settle(run_id: str) -> int:
-    """Return the number of repetitions that would settle an experiment's open verdict; 0 if that is not known."""
+    """Return the number of repetitions that would settle an experiment's open verdict; 0 if unknown."""
     return words.repetitions_to_settle(board(run_id), _outlook(run_id))
 
 
@@ -187,11 +187,10 @@ def type_scores(a: tuple[str, ...], b: tuple[str, ...]) -> list[TypeScores]:
 
 
 def beside(run_id: str) -> list[Reference]:
-    """Return the finished runs that could be reference variants but are not rows of an experiment, the highest F1
-    first.
+    """Return the results of runs without training on an experiment's first test set, the highest F1 first.
 
-    Only runs that were tested on the experiment's first test set count. Return [] if taggers of `none` are gone, or if
-    halves of the labels are swapped, because the variants then have other test sets. Errors: CorpusError if an
+    The runs could be reference variants, but are not rows of the experiment. Return [] if taggers of `none` are gone.
+    Return [] too if halves are swapped, because the variants then have other test sets. Errors: CorpusError if an
     evaluation is damaged.
     """
     test, rows = store().get(run_id).manifest.config["test"], board(run_id).leaderboard
@@ -251,7 +250,7 @@ def seconds_to_ask(model: str, tests: Iterable[str]) -> tuple[float, str]:
 def sent_to(run_id: str) -> list[str]:
     """Return the clusters and hosts of language models that got sentences for an experiment or a study.
 
-    This includes the hosts of runs that are listed below the leaderboard (`beside`).
+    Include the hosts of the runs that are listed below the leaderboard (`beside`).
     """
     run = store().get(run_id)
     on = Where.read(run.path).on
@@ -265,7 +264,7 @@ def sent_to(run_id: str) -> list[str]:
 
 
 def replicates(run_id: str) -> Mapping[str, tuple[str, ...]]:
-    """Return {first run: all runs} for the variants of an experiment that have several replicates on one test set.
+    """Return {first run: all runs} of the taggers of each variant with several replicates on one test set.
 
     Leave out variants with removed runs.
     """
@@ -287,7 +286,7 @@ def _runs(ids: Iterable[str]) -> list[Run]:
 
 
 def tested_alike(a: str, runs: Iterable[str]) -> list[str]:
-    """Return the `finetune` runs among `runs` that have the same first test set as run `a`."""
+    """Return the `finetune` runs in `runs` that have the same first test set as run `a`."""
     first = store().get(a)
     return [run for run in runs if tagger_tables.tested_alike(first, store().get(run))]
 
@@ -408,7 +407,7 @@ def _in_words(rows: Sequence[OptionDifference], run: Run) -> list[OptionDifferen
 
 
 def value_in_words(run: Run, option: str, value: object) -> str:
-    """Return an option's value in words: names for corpora, "as usual" for None, which means the preset."""
+    """Return an option's value in words: the names of corpora, and "as usual" for None, the preset's value."""
     corpora = fields_with(KINDS[run.manifest.kind].config, "corpus")
     values = value if isinstance(value, list | tuple) else [value]
     words = [corpus_name(str(one)) if option in corpora and one else str(one) for one in values if one != ""]
@@ -446,9 +445,9 @@ def missing(run_id: str) -> list[str]:
 class NextBudget:
     """Advice on doubling an arm's largest selection to `sentences`.
 
-    gain: expected points of dev F1. upper: gain that is exceeded in at most one case of ten; infinite if each size has
-    only one pre-training. hours: hours of pre-training, at the speed so far. stop: True if the gain is not worth the
-    hours.
+    gain: expected gain in points of dev F1. upper: gain that is exceeded in at most one of ten cases; infinite if each
+    size has only one pre-training. hours: hours of pre-training, at the speed so far. stop: True if the gain is not
+    worth the hours.
     """
 
     arm: str
@@ -476,8 +475,8 @@ class LabelsSpared:
 def next_budget(leaderboard: Sequence[ArmRow], worth: float) -> list[NextBudget]:
     """Advise on each arm with at least three sizes, by a power law (SOURCES.md, Power laws).
 
-    It uses dev F1 only, because budgets may not be chosen on the test set (SOURCES.md, Choosing on dev). worth: F1
-    points per hour.
+    Use dev F1 only, because budgets may not be chosen on the test set (SOURCES.md, Choosing on dev). worth: F1 points
+    that an hour of computing must gain.
     """
     advice = []
     arms: dict[str, list[ArmRow]] = {}
@@ -503,7 +502,7 @@ def next_budget(leaderboard: Sequence[ArmRow], worth: float) -> list[NextBudget]
 
 
 def labels_spared(curve: Sequence[CurvePoint], size: int) -> list[LabelsSpared]:
-    """Return the labels that each arm with at least three sizes saves at `size` labelled sentences, by test F1."""
+    """Return the number of labelled sentences that each arm saves at `size`, by test F1; three sizes are required."""
     arms: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for point in curve:
         arms[point.arm, point.budget][point.train_sentences] += point.micro_f1
@@ -517,7 +516,7 @@ def labels_spared(curve: Sequence[CurvePoint], size: int) -> list[LabelsSpared]:
 
 
 def budget_advice(run_id: str, worth: float) -> list[NextBudget]:
-    """Advise on doubling the largest budget, for each arm with three budgets or more. worth: F1 points per hour."""
+    """Advise on doubling the largest budget, for each arm with three budgets or more. worth: as in `next_budget`."""
     return next_budget(board(run_id).leaderboard, worth)
 
 

@@ -38,7 +38,7 @@ Part = tuple[int, int]  # (number of sentences, number of the draw) of a part of
 class Labels:
     """Options of the runs that prepare an arm's labels: parts of L_C, assisting sentences, a rebuilt L_C.
 
-    job: makes or finds the runs that these options depend on.
+    job: makes the runs that these options depend on, or finds them if they exist.
     """
 
     def __init__(self, config: ExperimentConfig, job: Job, barred: Sequence[str] = ()) -> None:
@@ -73,7 +73,7 @@ class Labels:
         return self._copied(runs[-1], part) if cell.arm.copies else read(runs[-1], RebuildResult).corpus
 
     def _copied(self, rebuild: Run, part: Part) -> str:
-        """Seal a part of L_C plus an unchanged copy of each sentence that `rebuild` copied with changes."""
+        """Seal a part of L_C with one more, unchanged copy of each sentence that `rebuild` copied with changes."""
         train = self.job.corpus(self.part(part))
         again = sorted({edit.copy_of for edit in read_edits(rebuild) if edit.copy_of is not None})
         rows, name = [*range(len(train)), *again], f"{train.name} with {len(again):,} unchanged copies"
@@ -118,7 +118,9 @@ class Labels:
             return config.train
         train = self.job.corpus(config.train)
         if size > len(train):
-            raise ConfigError(f"train_sizes: {size:,} sentences are more than {train.name} has ({len(train):,}).")
+            raise ConfigError(
+                f"train_sizes: {size:,} sentences are more than {train.name} has; give at most {len(train):,}."
+            )
         order = np.random.default_rng([config.draw_seed, draw]).permutation(len(train))
         name = f"{train.name} {size} draw {draw + 1}"
         origin = {"from": train.fingerprint}
@@ -126,12 +128,12 @@ class Labels:
 
 
 class Stages:
-    """Options of an experiment's runs. job: makes the runs that these depend on; for a plan, it only looks for them."""
+    """Options of an experiment's runs. job: makes the runs that they depend on; for a plan, only finds them."""
 
     def __init__(self, config: ExperimentConfig, job: Job, pool: str = "") -> None:
-        """pool: if `config` uses one half, fingerprint of all pooled labels; only T_C may contain pooled sentences.
+        """pool: if `config` uses one half, fingerprint of all pooled sentences. Of all text, only T_C may contain them.
 
-        The attribute `firsts` is {name in transfer:CORPUS: the corpus}. Errors: ConfigError if no corpus has that name.
+        The attribute `firsts` is {name in transfer:CORPUS: the corpus}. Errors: ConfigError if no corpus has the name.
         """
         self.config, self.job, self.pool = config, job, pool
         held_out = (*config.held_out, config.dev)
@@ -171,10 +173,10 @@ class Stages:
         return (*sorted({size for size in config.train_sizes or (whole // 4, whole // 2) if 0 < size < whole}), whole)
 
     def parts(self, cell: Cell, replicate: Replicate) -> list[Part]:
-        """Return the parts of L_C that a replicate of a variant is fine-tuned on.
+        """Return the parts of L_C that a replicate of a variant is fine-tuned on; (0, 0) is all of L_C.
 
-        For multipliers the claim, `random` and `none` are also trained on smaller parts, drawn for each replicate. A
-        reference variant has no parts, because it trains nothing. An estimate has parts only.
+        For multipliers, the claim, `random` and `none` also train on smaller parts, drawn for each replicate. A
+        reference variant, which trains nothing, only has (0, 0). An estimate only has smaller parts.
         """
         if cell.arm.reference:
             return [(0, 0)]
@@ -212,7 +214,7 @@ class Stages:
     def first(self, arm: Arm) -> Options:
         """Return the options of fine-tuning that make an arm's taggers train on another corpus first.
 
-        Errors: CorpusError if all its sentences are in held-out data.
+        Errors: CorpusError if all sentences of that corpus are in held-out data.
         """
         config, corpus = self.config, learnable(self.firsts[arm.first].fingerprint, self.barred, self.job)
         return {"first": corpus.fingerprint, "first_epochs": config.transfer_epochs, "type_map": config.type_map}
@@ -238,7 +240,8 @@ class Stages:
     def sources(self) -> dict[tuple[str, str], Corpus]:
         """{(source, budget): text to train on from that source}, without held-out sentences.
 
-        At one budget, all sources have the same number of tokens. A smaller text is part of a larger one.
+        At one budget, the texts of all sources have the same number of tokens. A text is part of each larger text from
+        the same source.
         Errors: ConfigError if a source is smaller than `cap_tokens`.
         """
         config = self.config
@@ -269,12 +272,12 @@ class Stages:
     def select(self, cell: Cell, replicate: Replicate, alike: Run | None = None, times: float = 1) -> SelectConfig:
         """Return the options for selecting a variant's S_C. Sentences that also occur in dev or test are left out.
 
-        alike: selection whose number of tokens, times `times`, is the budget. None: use the variant's own budget.
-        A sentence that would exceed the budget is left out.
+        alike, times: the budget is the number of tokens of the selection `alike`, multiplied by `times`. If `alike` is
+        None, use the variant's own budget.
         """
         config, arm = self.config, cell.arm
         options = {key: getattr(config, key) for key in ("domain", "train", "dev", "encoder", "allow_download")}
-        # Use the same options as the Selection page if possible, so that both share one scoring run. Otherwise remove
+        # If possible, use the same options as the Selection page, so that both share one scoring run. If not, remove
         # test leaks from T_C first.
         plain = config.transductive == "none" and not self.pool
         options |= {"task": config.task if plain else self.task.fingerprint, "transductive": not plain}
@@ -317,7 +320,7 @@ class Stages:
         return PretrainConfig.parse({"corpora": self.read(cell, selects.get(cell)), "init": init, **options})
 
     def amount(self, selects: Mapping[Cell, Run], pieces: float) -> Options:
-        """Return the amount of training that `fixed` gives every arm; {} for the preset's epochs.
+        """Return the options of the equal amount of training that `fixed` requires; {} for the preset's epochs.
 
         pieces: word pieces per token.
         """
@@ -414,7 +417,7 @@ def options_of(config: Config) -> Options:
     return config.model_dump(exclude_unset=True)
 
 
-CHECK = ""  # kind of a step without a run, which only raises an error if taggers cannot be trained on the data
+CHECK = ""  # kind of a step that has no run and only raises an error if taggers cannot be trained on the data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -463,10 +466,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """The steps of one replicate. labels, tuned: {part of L_C: steps}. halves: shared with other variants.
+    """The steps of one replicate. labels, tuned: {part of L_C: steps}. halves: step shared with other variants.
 
-    A reference variant has one step in `tuned`, which finds the entities of the test sets. An estimate has no step on
-    all of L_C.
+    A reference variant has one step in `tuned`, which finds the entities of the test sets. An estimate has steps on
+    parts of L_C only.
     """
 
     replicate: Replicate
@@ -526,10 +529,10 @@ def _split(stages: Stages, cell: Cell, replicate: Replicate) -> Step:
 
 
 def in_order(lines: Iterable[Line], stops: Sequence[int] = ()) -> list[list[Step]]:
-    """Return the steps in blocks, one per stop; without stops in one block. stops: numbers of replicates.
+    """Return the steps in blocks, one block per stop. stops: numbers of replicates; () for a single block.
 
-    In a block, all selections, labels and reference variants come first, so that unusable data fails early. Trainings
-    follow, replicate by replicate and arm by arm.
+    In a block, all selections, labels and reference variants come first, so that unusable data fails early. Then the
+    trainings follow, replicate by replicate and arm by arm.
     """
     chains = [chain for line in lines for chain in line.chains]
     ends = stops or (max((chain.replicate.number for chain in chains), default=0),)

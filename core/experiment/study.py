@@ -58,7 +58,7 @@ EACH = ("task", "domain", "train", "dev", "test")  # options with one corpus per
 SEEDS_APART = 1000
 # {option of an experiment that a study lacks: the option in words}
 LACKS = {"assisting": "an assisting corpus", "sources": "sources", "words": "sources or imported word vectors"}
-EDITION = "2"  # raise it if the same options give another result
+EDITION = "2"  # increase this number if the same options give a new result
 
 
 def _same(name: str) -> Any:
@@ -75,7 +75,7 @@ class StudyConfig(Config):
         corpus=True,
     )
     dev: tuple[str, ...] = option(..., "Dev set of every task.", corpus=True)
-    test: tuple[str, ...] = option(..., "Test set of every task: read once per variant (arm).", corpus=True)
+    test: tuple[str, ...] = option(..., "Test set of every task: each variant (arm) is tested on it once.", corpus=True)
     task: tuple[str, ...] = option(
         (), "Task corpus (T_C) of every task, unlabelled; for variants (arms) that are pre-trained.", corpus=True
     )
@@ -120,7 +120,7 @@ class StudyConfig(Config):
     edition: str = option("", "Version of the study's seeds and analysis, set by Winnow.", hidden=True)
 
     def settled(self) -> Self:
-        """Return the options normalised as in an experiment, with the encoder's hash.
+        """Return the options, normalised as in an experiment, with the encoder's hash.
 
         Errors: ModelError if the encoder is not here and may not be fetched. ConfigError if a corpus in `transfer` or
         `dictionary` belongs to a task. CorpusError if one is missing.
@@ -148,7 +148,7 @@ class StudyConfig(Config):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        """Check that every option has a corpus per task, and that every experiment is valid. Errors: ConfigError."""
+        """Check that every option has one corpus per task, and that every experiment is valid. Errors: ConfigError."""
         n = len(self.train)
         if not n:
             raise ConfigError("train: give the labelled training sentences of at least one task.")
@@ -170,13 +170,14 @@ class StudyConfig(Config):
                     "would need its own. Compare it in one experiment per task."
                 )
         if self.experiments[0].claimed is None:
-            raise ConfigError("arms: none of them is judged, so there is no claim; add a strategy, for example.")
+            raise ConfigError("arms: no variant gets a verdict, so there is no claim; add for example a strategy.")
         return self
 
     def experiment(self, number: int, replicates: int = 0) -> ExperimentConfig:
         """Return the experiment on one of the tasks. Errors: ConfigError.
 
-        replicates: keep only this number of first replicates, without interim analyses; 0: keep all of both.
+        replicates: keep only the first `replicates` replicates, without interim analyses; 0: keep all replicates and
+        interim analyses.
         """
         shared = {
             name: getattr(self, name) for name in type(self).model_fields if name in ExperimentConfig.model_fields
@@ -220,7 +221,7 @@ class StudyConfig(Config):
 
 
 def task_names(config: StudyConfig, library: Library) -> list[str]:
-    """Return the names of the tasks: as given, else those of their test sets, made distinct."""
+    """Return the names of the tasks: the given names, else the names of their test sets; number equal names."""
     names = config.names or [library.find(test).name for test in config.test]
     return [f"{name} ({number})" if name in names[: number - 1] else name for number, name in enumerate(names, 1)]
 
@@ -282,7 +283,7 @@ class StudyChance(PlanChance):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyForesight:
-    """Chances of detecting a mean gain of `effect` points over the tasks of each plan; the first is the study's own.
+    """Chances of plans to detect a mean gain of `effect` points over their tasks. The first plan is the study's own.
 
     spreads: random spread of F1, one per task. claim: variant that the claim is about.
     """
@@ -307,7 +308,7 @@ class StudyForesight:
         moves = sum(spread.each for spread in self.spreads) / len(self.spreads)
         sentences = sum(spread.n_sentences for spread in self.spreads)
         sort = (
-            "which is assumed, as nothing was trained on these labels yet"
+            "which is assumed until a tagger has been trained on these labels"
             if not known
             else f"measured on the taggers of {known} of {count(len(self.spreads), 'task')} so far, otherwise assumed"
         )
@@ -329,7 +330,7 @@ class StudyForesight:
 
 
 def foresee_study(config: StudyConfig, home: Path) -> StudyForesight:
-    """Forecast what a study can detect, also with more replicates or more tasks like these."""
+    """Forecast the chances of a study, and of studies with more replicates or more tasks of the same kind."""
     n = len(config.train)
     spreads = tuple(foresee(experiment, home).spread for experiment in config.experiments)
     more = tuple(spreads[number % n] for number in range(n + MORE))
@@ -427,7 +428,7 @@ def _conclusion(mean: Mean, asked: float) -> Conclusion:
 
 
 def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], config: StudyConfig, n: int) -> str:
-    """Return a sentence on the data that would detect the effect on these tasks; "" if a difference is detected."""
+    """Return a sentence on the data needed to detect the effect on these tasks; "" if a difference is detected."""
     unit, gain = config.unit, f"a true mean gain of {gain_in_words(config.effect)}"
     if these.answer != "no evidence":
         return ""
@@ -455,7 +456,7 @@ def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], config: St
 
 
 def _tasks_lacking(others: Conclusion, deltas: FloatArray, effect: float) -> str:
-    """Return a sentence on the number of similar tasks that detect a true mean gain of `effect` points.
+    """Return a sentence on the number of tasks needed to detect a true mean gain of `effect` points on similar tasks.
 
     deltas: difference on each task.
     """
@@ -471,7 +472,7 @@ def _tasks_lacking(others: Conclusion, deltas: FloatArray, effect: float) -> str
         return "The question is settled on these tasks. On similar tasks the true mean gain is probably smaller."
     return (
         f"The question is settled on these tasks. For similar tasks, more task corpora are needed: about {enough:,} "
-        f"would detect a true mean gain of {gain_in_words(effect)}, if they differ as these do."
+        f"would detect a true mean gain of {gain_in_words(effect)}, if they differ as much as these tasks."
     )
 
 
@@ -571,7 +572,7 @@ def _title(run: About) -> str:
 
 
 def study_red_items(kind: str, options: Mapping[str, object], library: Library) -> list[Check]:
-    """Return the red items of all tasks of a study; an item that only some tasks have names those tasks."""
+    """Return the red items of all tasks of a study. If only some tasks have an item, it names these tasks."""
     config = StudyConfig.parse(dict(options))
     tasks = dict[Check, list[str]]()
     names = task_names(config, library)

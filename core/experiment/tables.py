@@ -243,14 +243,14 @@ def answers(row: ArmRow) -> tuple[str, str]:
     """
     if row.verdict in ("baseline", "nothing learnt", "not tested"):
         return row.verdict, ""
-    # One selection and one pre-training do not show how much the result varies if both are repeated.
+    # A single selection and pre-training do not show how much the result varies if both are repeated.
     not_asked = "a quick look cannot tell" if row.delta_random is not None else ""
     mark = EXPLORATORY * row.exploratory
     return f"{_helped(row)}{mark}", f"{row.chose}{mark}" if row.chose else not_asked
 
 
 def _helped(row: ArmRow) -> str:
-    """Return the answer to "Did the variant help?"; for a control it is marked, because a control gets no verdict."""
+    """Return the answer to "Did the variant help?". A control's answer is marked, because it is no verdict."""
     return f"control: {row.helped}" if row.verdict == "control" and row.helped else row.helped or row.verdict
 
 
@@ -290,7 +290,7 @@ def control_words(row: ArmRow) -> str:
 def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
     """Return the reason why the seeds give no interval."""
     n, failed = len(row.micro_f1), len(row.collapsed) if isinstance(row, ArmRow) else 0
-    if isinstance(row, ArmRow) and row.reference:  # it has one F1; the seeds are those of `none`
+    if isinstance(row, ArmRow) and row.reference:  # a reference variant has one F1, so count the seeds of `none`
         n = row.wins + row.ties + row.losses
     if n < 2:
         return "one seed"
@@ -300,9 +300,9 @@ def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
 def rate_words(row: ArmRow) -> str:
     """Return F1 points gained per hour of computing beyond that of `none`, with their interval.
 
-    The rate is left out if no tagger of the variant learnt anything. It is also left out if it would mislead: if the
-    interval is unknown, or goes beyond 100 points per hour. A reference variant has no rate, because it replaces `none`
-    instead of adding runs to it.
+    Leave out the rate if no tagger of the variant learnt anything. Leave it out too if the interval is unknown or goes
+    beyond 100 points per hour, because the rate would then mislead. A reference variant has no rate, because it
+    replaces `none` instead of adding runs to it.
     """
     rate = row.f1_per_hour
     if row.n_taggers and len(row.collapsed) == row.n_taggers:
@@ -310,7 +310,7 @@ def rate_words(row: ArmRow) -> str:
     if not rate or not row.delta:
         return ""
     if row.delta / rate < MINUTE:  # a few seconds would give a meaningless rate
-        return "no rate: under a minute more"
+        return "no rate: less than a minute more"
     if not is_known(row.interval):
         return f"{_too_few_seeds(row)}: no rate"
     low, high = (bound * rate / row.delta for bound in row.interval)
@@ -338,7 +338,7 @@ ESTIMATE_HEADS: Mapping[str, str] = {  # columns of estimates
 
 
 def estimate_cells(line: MoreLabels) -> dict[str, str]:
-    """Return the cells of `ESTIMATE_HEADS`; if nothing was estimated, without a score and a difference."""
+    """Return the cells of `ESTIMATE_HEADS`. If nothing was estimated, there is no score and no difference."""
     score, difference = "not estimated", ""
     if line.f1 is not None and line.interval and line.gain is not None and line.gain_interval:
         score = f"{line.f1:.1f} [{line.interval[0]:.1f}, {line.interval[1]:.1f}]"

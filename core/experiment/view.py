@@ -39,7 +39,7 @@ DEMO: Mapping[str, object] = {
     "finetune": {"epochs": 8},
 }
 
-LONG = 2 * 3600.0  # seconds; a longer plan comes with an offer of a shorter one
+LONG = 2 * 3600.0  # seconds; for a longer plan, a shorter one is offered
 WORTH = 0.7  # a shorter plan is offered only if it takes at most this share of the time
 SIZES = (1000, 500, 300, 200, 100)  # labelled sentences of shorter plans, largest first
 
@@ -70,7 +70,7 @@ def stage_options(lines: Iterable[str], before: Mapping[str, Options] | None = N
 def calibrations(options: Mapping[str, object], kind: str = "experiment") -> list[Options]:
     """Return the options of the `calibrate` runs that `cost` needs: one per task of a study, and per encoder.
 
-    The first one of an experiment is for its own encoder, the others are for the encoders of its axis.
+    For an experiment, the first run is for its own encoder, the others are for the encoders of its axis.
     """
     config = KINDS[kind].config.parse(dict(options))
     each = config.experiments if isinstance(config, StudyConfig) else [config]
@@ -127,9 +127,9 @@ class Shorter:
 
 
 def shorter(options: Mapping[str, object]) -> Shorter | None:
-    """Return a plan on fewer labels if this plan takes hours and fewer labels save much of the time; else None.
+    """Return a plan on fewer labels if this plan takes more than `LONG` and the new plan at most `WORTH` of its time.
 
-    Return None too if this machine was not timed. Errors: ConfigError, CorpusError.
+    Return None for other plans, and if this machine was not timed. Errors: ConfigError, CorpusError.
     """
     config = ExperimentConfig.parse(dict(options))
     whole = cost_if_known(options)
@@ -147,7 +147,7 @@ def shorter(options: Mapping[str, object]) -> Shorter | None:
 def on_fewer_labels(options: Mapping[str, object], n: int) -> Options:
     """Return the options with n random training sentences, sealed as a corpus.
 
-    Errors: ConfigError if there are not more than n; CorpusError.
+    Errors: ConfigError unless there are more than n training sentences; CorpusError.
     """
     train = library().find(str(options["train"]))
     if not 0 < n < len(train):
@@ -157,7 +157,7 @@ def on_fewer_labels(options: Mapping[str, object], n: int) -> Options:
 
 @kept_per_home(8)
 def _part(train: str, n: int) -> str:
-    """Seal n random sentences in their order, drawn with a fixed seed, and return the fingerprint."""
+    """Seal n random sentences, drawn with a fixed seed and kept in order, and return the fingerprint."""
     whole = library().find(train)
     rows = np.sort(np.random.default_rng(0).choice(len(whole), size=n, replace=False))
     origin = {"from": whole.fingerprint, "sentences": n}
@@ -186,7 +186,7 @@ def timed(config: ExperimentConfig, encoder: str = "") -> CalibrateResult:
 
 
 def _timed(config: ExperimentConfig, encoder: str) -> CalibrateResult | None:
-    """Return the speed measured on the experiment's corpora, else on as many of them as possible."""
+    """Return the speed measured on all of the experiment's corpora, else on as many of them as possible."""
     kind = KINDS["calibrate"]
     wanted = kind.config.parse(calibration_options(config, encoder))
     if run := plan(kind, wanted, home()).finished_in(store()):
@@ -209,7 +209,7 @@ def foresight(options: Mapping[str, object]) -> Foresight:
 
 
 def least_difference(options: Mapping[str, object]) -> Foresight:
-    """Forecast without the chances, which take seconds to simulate. Errors: ConfigError, CorpusError."""
+    """Forecast without the chances of plans, which take seconds to simulate. Errors: ConfigError, CorpusError."""
     return foresee(ExperimentConfig.parse(dict(options)), home(), plans=0)
 
 

@@ -101,7 +101,7 @@ _HEADS = {
     "skl": "assisting sentences whose labels agree with yours (up to {})",
 }
 _COPIES = ("changing the copies", "unchanged copies")
-_CONTROLS: Mapping[str, tuple[str, str]] = {  # kind of arm: (what the comparison asks about, what the arm must beat)
+_CONTROLS: Mapping[str, tuple[str, str]] = {  # kind of arm: (cause of a gain over the control, the control in words)
     "dataaug": _COPIES,
     "random2low": _COPIES,
     "highc2low": _COPIES,
@@ -109,7 +109,7 @@ _CONTROLS: Mapping[str, tuple[str, str]] = {  # kind of arm: (what the compariso
     "miner": ("comparing names", "a plain span tagger"),
     **dict.fromkeys(("self-train", "distant"), ("selecting these sentences", "as many random sentences")),
 }
-FOUND = ("shown", "worse")  # ends of a plan that found a difference
+FOUND = ("shown", "worse")  # values of `ended` that mean that a difference was found
 _TOO_LARGE = " A difference that ends a plan early is on average larger than the true one."
 REPLICATES = 6  # number of replicates that, with three looks, can show that the selection helped
 ONCE = "The uncertainty is unknown, because a single repetition does not show the effect of chance."
@@ -164,7 +164,7 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """`what` without the word, for a place that already shows it."""
+        """`what` without `word`, for a page that already shows the word."""
         rest = self.what.removeprefix(self.word)
         rest = self.what if rest.startswith(",") else rest.lstrip(":. ")
         return rest[0].upper() + rest[1:]
@@ -232,7 +232,7 @@ def is_open(result: ExperimentResult | StudyResult) -> bool:
 
 
 def _early(result: ExperimentResult | StudyResult) -> str:
-    """Return the interval, corrected for several analyses, of a plan that ended early; "" if it did not."""
+    """Return the interval, corrected for several analyses, of a plan that ended early; "" for other plans."""
     test = result.planned
     if test is None or test.adjusted is None:
         return ""
@@ -268,9 +268,9 @@ def _ledger(result: ExperimentResult | StudyResult) -> str:
 
 
 def main(result: ExperimentResult) -> ArmRow | None:
-    """Return the row that the verdict is about: the claim's, else the one with the surest verdict.
+    """Return the row that the verdict is about: the claim's row, else the row with the most certain verdict.
 
-    None if no row has a verdict, or the claim's row has none.
+    Return None if no row has a verdict, or if the claim's row has none.
     """
     judged = [row for row in result.leaderboard if row.verdict in JUDGED]
     if any(row.exploratory for row in result.leaderboard):
@@ -320,7 +320,7 @@ def _control(row: ArmRow) -> str:
 
 
 def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
-    """Return a sentence on the other variants with a sure verdict; it names at most two variants per verdict."""
+    """Return a sentence on the other variants with a sure verdict, with at most two names per verdict."""
     sentences = []
     for start in dict.fromkeys(_FURTHER.values()):
         names = [name_of(row, rows) for row in others if _FURTHER.get(row.verdict) == start]
@@ -350,7 +350,7 @@ def _untested(rows: Sequence[ArmRow]) -> str:
 
 
 def points(value: float) -> str:
-    """Format a difference with one decimal; without decimals if it is 10 points or more."""
+    """Format a difference with one decimal, or with none from 10 points on."""
     return f"{value:+z.0f}" if abs(value) >= 9.95 else f"{value:+z.1f}"
 
 
@@ -513,13 +513,13 @@ def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
 
 
 def _added(name: str) -> str:
-    """Return what a variant adds, in words; "" if its name alone does not tell."""
+    """Return what a variant adds, in words; "" if there are no words for its name."""
     head, _, value = name.partition(":")
     return _NAMES.get(name) or (_HEADS[head].format(value) if head in _HEADS and value else "")
 
 
 def reads(row: ArmRow) -> bool:
-    """Return True if a variant pre-trains its tagger on further text; False for a language model of a source."""
+    """Return True if a variant pre-trains its tagger on further text; False for `lm`, which adds frozen states."""
     return bool(row.sentences) and _kind(row.arm) != "lm"
 
 
@@ -650,7 +650,7 @@ class ForestRow:
 
 
 def asked(result: StudyResult) -> list[Asked]:
-    """Return the questions that a study answers, the claim's first."""
+    """Return the questions that a study answers, the question of the claim first."""
     return ["choosing", "reading"] if result.choosing else ["reading"]
 
 
@@ -684,7 +684,7 @@ def question(result: StudyResult, of: Asked) -> Question:
 
 
 def forest_rows(result: StudyResult, of: Asked) -> list[ForestRow]:
-    """Return a row per task, then the mean over these tasks and, for several tasks, over similar tasks."""
+    """Return one row per task, a row for the mean over them and, for several tasks, a row for similar tasks."""
     rows = []
     for task in result.tasks:
         gap, interval = task.reading, task.reading_interval
@@ -705,7 +705,7 @@ def over(result: StudyResult, of: Asked) -> str:
 
 
 def study_answer(result: StudyResult) -> list[str]:
-    """Return one or two sentences per question, the claim's first; a single sentence if nothing was learnt."""
+    """Return one or two sentences per question, in the order of `asked`; one sentence if no tagger learnt anything."""
     if no_task_learnt(result.tasks):
         return [NO_RESULT]
     idle = [task.name for task in result.tasks if not task.learnt]

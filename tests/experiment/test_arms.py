@@ -141,12 +141,12 @@ def test_wrong_variant_name_raises_a_readable_error(name: str, says: str) -> Non
 @pytest.mark.parametrize(
     ("name", "without", "network", "says"),
     [
-        ("tapt", "task", "encoder", "arms: tapt reads the task corpus; give a task corpus, or leave that variant out"),
-        ("dapt", "task", "encoder", "dapt reads the task corpus"),
-        ("knn", "domain", "encoder", "knn chooses from the domain corpus"),
+        ("tapt", "task", "encoder", "arms: tapt uses the task corpus; give a task corpus, or leave that variant out"),
+        ("dapt", "task", "encoder", "dapt uses the task corpus"),
+        ("knn", "domain", "encoder", "knn selects from the domain corpus"),
         ("vectors:law", "sources", "bilstm", "vectors:law uses a source; give sources or imported_vectors"),
         ("lm:law", "sources", "bilstm", "lm:law uses a source; give sources, or leave"),
-        ("skl:2", "assisting", "encoder", "skl:2 borrows sentences; give an assisting corpus"),
+        ("skl:2", "assisting", "encoder", "skl:2 adds assisting sentences; give an assisting corpus"),
         ("tapt", "", "bilstm", "tapt needs the network encoder or span, but all variants share bilstm"),
         ("lm:law", "", "charcnn", "lm:law needs the network bilstm"),
         ("vectors:law", "", "encoder", "vectors:law needs the network bilstm or charcnn"),
@@ -258,7 +258,7 @@ def test_variants_read_as_many_tokens_as_the_claimed_strategy() -> None:
     }
     assert patterns("gazetteer")["knn 10%"] == "gazetteer 10%"
     config = {**SPLITS, "task": "t", "domain": "d", "arms": ("tapt", "knn"), "claim": "random"}
-    with pytest.raises(ConfigError, match="claim: random is no variant that gets a verdict; name one of tapt, knn"):
+    with pytest.raises(ConfigError, match="claim: random gets no verdict; name one of tapt, knn"):
         ExperimentConfig.parse(config)
 
 
@@ -704,7 +704,7 @@ def test_variants_are_compared_with_none_and_control_of_their_encoder() -> None:
     for axis, network, says in (
         ("minilm", "encoder", "axis: 'minilm' is not understood; write for example encoder:minilm"),
         ("encoder: ", "encoder", "is not understood"),
-        ("encoder:a", "bilstm", "axis: a bilstm starts from no encoder"),
+        ("encoder:a", "bilstm", "axis: a bilstm uses no encoder"),
     ):
         with pytest.raises(ConfigError, match=says):
             config(arms=("none",), axis=(axis,), finetune={"network": network})

@@ -92,7 +92,7 @@ def test_a_persons_minutes_are_counted_and_never_added_to_those_of_the_machine()
     said = found([way("idle", 0, 1, LEAST), labels])
     assert (said.line, said.lines, said.times) == ("", ["labels"], 0)
     assert said.words.endswith(
-        "Which way takes the least of your own time is not known. These take none of your time, and a gain is possible: idle."
+        "It is not known which way takes the least of your own time. These variants may gain and take none of your time: idle."
     )
     # If nothing else can gain, the work is the cheapest in both.
     assert found([way("loss", -4, 1, LEAST), labels]).line == "labels"
@@ -100,7 +100,7 @@ def test_a_persons_minutes_are_counted_and_never_added_to_those_of_the_machine()
     said = found([names, way("labels", 4, 1, LEAST, person=3000)])
     assert (said.line, said.lines) == ("", ["names"])
     assert said.words.startswith("In your own time, the cheapest way to the next point is names (")
-    assert "Which way takes the least machine time is not known. At these gains, even 16 times as many" in said.words
+    assert "It is not known which way takes the least machine time. At these gains, even 16 times as many" in said.words
 
 
 @pytest.mark.parametrize("person", [0.0, 1800.0])

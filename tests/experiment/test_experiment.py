@@ -202,7 +202,7 @@ def test_the_command_line_plans_and_reports(finished: str, capsys: pytest.Captur
     assert all(0 <= plan["chance"] <= 1 for plan in smallest["plans"])
     text = printed("--plan-only")
     assert "With 2 seeds per variant this plan can detect gains of about" in text
-    assert re.search(r"By \d+ taggers trained on these labels so far", text)
+    assert re.search(r"Measured on \d+ taggers trained on these labels so far", text)
     found = json.loads(printed("--json"))
     assert found["run"] == finished  # the same experiment in another spelling
     assert found["leaderboard"] == facade_runs.get(finished).result()["leaderboard"]
@@ -343,7 +343,7 @@ def test_controls_are_added_and_assigned_to_variants() -> None:
     assert arms.complete(("random",), BOTH, "encoder") == ("none", "random")
     with pytest.raises(ConfigError, match=r"arms: 'knm' is not known; choose among none, tapt.*knn"):
         arms.find("knm")
-    with pytest.raises(ConfigError, match="arms: knn chooses from the domain corpus; give a domain corpus"):
+    with pytest.raises(ConfigError, match="arms: knn selects from the domain corpus; give a domain corpus"):
         arms.complete(("knn",), {"task": "t"}, "encoder")
 
 
@@ -409,7 +409,7 @@ WRONG = [
         ("#" * (MAX_BYTES + 1), r"PLAN\.yaml: is larger than 1 MB, too large for a plan"),
         ("task: " + "[" * 50_000, r"PLAN\.yaml line 1: nests too deeply to be a plan"),
         ("\n".join(" " * depth + "a:" for depth in range(500)), r"PLAN\.yaml line 2\d: nests too deeply to be a plan"),
-        ("task: [" + "a," * 100_000 + "]", r"PLAN\.yaml line 1: has more than 50,000 values and marks"),
+        ("task: [" + "a," * 100_000 + "]", r"PLAN\.yaml line 1: has more than 50,000 YAML tokens"),
         ("task: " + "a" * 100_000, r"PLAN\.yaml: train is missing"),  # too long for a path, so it is a name
     ],
     ids=["list", "large", "deep in one line", "deep in many lines", "many values", "long name"],

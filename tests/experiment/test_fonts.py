@@ -106,14 +106,14 @@ def test_missing_characters_are_counted_and_system_fonts_are_used(
     words = f"{CHINESE} café"
     text = " ".join(pages(pdf(document(words))))
     assert "café" in text
-    assert "12 characters that neither Winnow's fonts nor this machine's have" in text
+    assert "12 characters that no font of Winnow or of this machine has" in text
     assert words in html(document(words))
     assert words in "\n".join(line.text for line in docx.Document(BytesIO(as_docx(document(words)))).paragraphs)
     path = font_of("合", tmp_path / "box.ttf")
     monkeypatch.setattr(parts, "_of_this_machine", lambda code: ((path, 0),))
     data = pdf(document(CHINESE))
     assert data.count(b"/FontFile2") == 3
-    assert "6 characters that neither" in " ".join(pages(data))  # the font lacks the other character
+    assert "6 characters that no font" in " ".join(pages(data))  # the font lacks the other character
 
 
 def test_fontconfig_finds_fonts_by_character(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

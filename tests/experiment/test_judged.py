@@ -122,7 +122,7 @@ def test_variant_with_too_few_changes_gets_no_verdict_and_no_holm_share(
     run, rows = judged(home, 79)
     assert [set(call.args[0]) for call in tested.call_args_list] == [{II}]  # Holm's correction counts no other arm
     assert (rows[C].verdict, rows[C].helped, rows[C].chose, rows[C].seeds_needed) == ("not tested", None, None, "")
-    assert rows[C].why.startswith("Not tested: 79 of 100 mentions are changed, which is less than 80%")
+    assert rows[C].why.startswith("Not tested: only 79 of 100 mentions could be changed, and a test needs 80%")
     assert (rows[C].changed, rows[C].wanted, rows["none"].wanted) == (79, 100, 0)
     assert rows[II].verdict == "improves"
     assert results.finding(run.id).what.endswith(f"too few labels could be changed: “{C}” (79 of 100 changed).")

@@ -105,7 +105,9 @@ def test_parts_are_costed_once_and_a_second_estimate_reuses_them(corpora: Librar
         runs.execute("calibrate", timing)
     planned = experiments.cost(two)
     assert planned.lines["labels:+24"] > 0
-    words = "For labelling, labels:+24 takes 12 min and labels:+48 takes 24 min of your time; all else takes none."
+    words = (
+        "For labelling, labels:+24 takes 12 min and labels:+48 takes 24 min of your time; the other variants take none."
+    )
     assert in_figures(planned)[-1] == planned.person_words == words
     assert planned.as_json()["person_minutes"] == {"labels:+24": 12.0, "labels:+48": 24.0}
     assert planned.lines["labels:+48"] == 0

@@ -160,7 +160,7 @@ def test_a_line_comes_before_the_trainings_and_resumes(home: Path, untrained: No
 
 def test_a_reference_line_is_never_the_claim() -> None:
     assert not arms.find("dictionary").judged
-    with pytest.raises(ConfigError, match="claim: dictionary is no variant that gets a verdict; name one of lpft"):
+    with pytest.raises(ConfigError, match="claim: dictionary gets no verdict; name one of lpft"):
         ExperimentConfig.parse({**OWN, "arms": ("none", "dictionary", "lpft"), "claim": "dictionary"})
     assert ExperimentConfig.parse(OWN).claimed is None
 

@@ -153,7 +153,7 @@ def test_finished_plan_costs_nothing_and_a_longer_one_reuses_its_runs(finished: 
     assert left == {"halves": 1, "select": 4, "pretrain": 4, "finetune": 6}
     forecast = experiments.foresight(longer)
     assert forecast.spread.swapped
-    assert "all 56 labelled sentences are tested, half by half" in forecast.in_words()
+    assert "all 56 labelled sentences are tested on, one half after the other" in forecast.in_words()
     assert [plan.looks for plan in forecast.plans] == [(2, 4), (2, 4), (2, 4, 6), (4, 8, 12)]
 
 
@@ -161,7 +161,7 @@ def test_finished_plan_costs_nothing_and_a_longer_one_reuses_its_runs(finished: 
     ("options", "words"),
     [
         ({"task": "task"}, "task: with cross each half's own text is the task corpus"),
-        ({"repeat": "tagger"}, "give repeat pipeline"),
+        ({"repeat": "tagger"}, "set repeat to pipeline"),
         ({"seeds": (1, 2, 3)}, "Give 2, 4 or 6"),
         ({"seeds": (1, 2, 3, 4), "looks": (3, 4)}, "give 2,4,6"),
         ({"cross": False, "task": "task", "cross_train": 5}, "give cross, or leave them out"),
@@ -299,8 +299,8 @@ def test_cost_of_a_longer_plan_omits_finished_steps(measured: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"repeat": "tagger"}, "give repeat pipeline and two seeds"),
-        ({"seeds": (1,)}, "give repeat pipeline and two seeds"),
+        ({"repeat": "tagger"}, "set repeat to pipeline and give two seeds"),
+        ({"seeds": (1,)}, "set repeat to pipeline and give two seeds"),
         ({"arms": ("none", "tapt")}, "name a strategy as the claim"),
         ({"budgets": ("30%",)}, "give a budget of 25% at most"),
     ],

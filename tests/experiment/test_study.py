@@ -155,7 +155,7 @@ def test_study_command_prints_cost_power_and_result(
         ({"dev": ("dev",)}, "dev: 1 corpora for 2 tasks"),
         ({"test": ("test", "test")}, "test: a corpus is given twice"),
         ({"names": ("deeds",)}, "names: give a different name"),
-        ({"arms": ("none", "random")}, "arms: none of them is judged"),
+        ({"arms": ("none", "random")}, "arms: no variant gets a verdict"),
         ({"looks": (1, 2)}, "looks: "),
         ({"claim": "knn"}, "claim: knn is no variant"),
         ({"train": ()}, "train: give the labelled"),

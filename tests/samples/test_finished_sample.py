@@ -67,7 +67,7 @@ def test_verdict_and_forecast_of_one_plan_agree(home: Path) -> None:
         proposed, larger = find_out.plan(options), experiments.foresight(options)
         assert proposed.time.startswith(f"It takes about {time} ")
         assert f"detect gains of about {in_points(larger.points)} or more, in 80 of 100 cases" in proposed.shows
-        assert "By 9 taggers trained on these labels so far." in proposed.shows
+        assert "Measured on 9 taggers trained on these labels so far." in proposed.shows
         [row] = [row for row in results.board(run.id).leaderboard if row.arm == "classifier"]
         assert larger.points <= row.delta < plan.points
         half = (row.interval[1] - row.interval[0]) / 2

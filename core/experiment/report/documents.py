@@ -87,10 +87,10 @@ class CorpusRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A sentence, its gold entities, and the entities found by the baseline (`without`) and the main variant
-    (`having`).
+    """A test sentence with entities.
 
-    place: file and page of the sentence; "" if unknown.
+    place: file and page of the sentence; "" if unknown. labelled: gold entities. without, having: entities that the
+    baseline and the main variant found.
     """
 
     text: str
@@ -102,7 +102,11 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examples:
-    """Examples. better, worse: number of `sentences` that only the main variant, or only the baseline, got right."""
+    """Test sentences that only one of two variants tagged correctly.
+
+    sentences: number of test sentences. better: number of these that only the main variant tagged correctly. worse:
+    number that only the baseline tagged correctly. shown: examples.
+    """
 
     sentences: int
     better: int
@@ -136,14 +140,21 @@ class Reported:
 class Report(Reported):
     """An experiment's results and settings.
 
-    rows: the leaderboard. main: the variant that the verdict is about; None if nothing was judged. task: name of the
-    test set. types, examples: of `main` and its baseline. seeds: seeds of all variants. hours: hours of computing.
-    unfound: types that no arm found. planned: outcome of the planned test. overlap, overlap_in_short: what the
-    report says about training sentences that are also in dev or test, on its second and its first page. multipliers:
-    how many labels or how much text the selection replaces, in words. weakest: sentence about the entity type that is
-    missed most often. beside: runs of methods without training, on the
-    same test set, that are not rows. more_labels: estimates of the score with more labels. cheapest: sentences on the
-    variant that gains most per minute.
+    rows: the leaderboard.
+    main: the variant that the verdict is about; None if nothing was judged.
+    task: name of the test set.
+    types, examples: scores by type and example sentences, of `main` and its baseline.
+    seeds: seeds of all variants.
+    hours: hours of computing.
+    unfound: types that no arm found.
+    planned: outcome of the planned test.
+    overlap, overlap_in_short: sentences on training sentences that are also in dev or test, for the second and for the
+        first page.
+    multipliers: number of labels or amount of text that the selection replaces, in words.
+    weakest: sentence on the entity type that is missed most often.
+    beside: results on the same test set of methods without training, if they are not in `rows`.
+    more_labels: estimates of the score with more labels.
+    cheapest: sentences on the variant that gains most per minute.
     """
 
     rows: Sequence[ArmRow]
@@ -275,8 +286,8 @@ def _example_parts(examples: Examples | None) -> list[Part]:
     if examples is None or not examples.shown:
         return []
     head = (
-        f"Of {examples.sentences:,} test sentences {examples.better:,} were right only with what was tried, "
-        f"{examples.worse:,} only without. {'Some' if len(examples.shown) > 1 else 'One'} of them:"
+        f"Of {examples.sentences:,} test sentences, {examples.better:,} were right only with what was tried, and "
+        f"{examples.worse:,} only without it. {'Some' if len(examples.shown) > 1 else 'One'} of them:"
     )
     parts: list[Part] = [Heading("In the text"), Text(head)]
     for one in examples.shown:
@@ -296,7 +307,8 @@ def _kinds(report: Report, types: Sequence[TypeScores], more: int) -> list[Part]
     times = len(report.main.micro_f1) if report.main else 1
     each = f" Mean of {times} trainings of each." if times > 1 and not swapped(report.rows) else ""
     text = (
-        f"Scores go up to 100; 100 means all found and nothing invented. Chance alone moves them by some points.{each}"
+        "A score of 100 means that all entities were found and none was invented. By chance alone, scores vary by some "
+        f"points.{each}"
     )
     text += rest
     heads = ("Kind", "Mentions in the test", "Without", "With", "Difference")
@@ -304,14 +316,14 @@ def _kinds(report: Report, types: Sequence[TypeScores], more: int) -> list[Part]
 
 
 def _compared(report: Report) -> list[Part]:
-    text = "Programs that find entities in text (names, parties, places) were trained alike, except for one thing"
+    text = "Programs that find entities (names, parties, places) were trained in the same way, except for one thing"
     parts: list[Part] = []
     if all_read(report.rows):
         text += (
-            ": what plain text the program had read before. Each way of preparing it is a variant. The variant “none” "
-            "read nothing; “random” read random sentences, and shows the effect of any text of that amount. The others "
-            "read sentences of the domain corpus (D_C) that were selected because they are like the task corpus (T_C). "
-            "The number after a variant's name is the size of that selection (S_C)."
+            ": what plain text the program had read before. Each way of preparing a program is a variant. The variant "
+            "“none” read nothing; “random” read random sentences, and shows the effect of any text of that amount. The "
+            "other variants read sentences of the domain corpus (D_C) that were selected because they are like the "
+            "task corpus (T_C). The number after a variant's name is the size of that selection (S_C)."
         )
         references = [(line_name(row), row.about) for row in report.rows if row.reference]
         parts += [Text("For comparison, without training:"), Items(references)] if references else []
@@ -485,7 +497,7 @@ def _study_compared(report: StudyReport) -> str:
 
 
 def _question_parts(result: StudyResult, of: Asked) -> tuple[list[Part], list[Part]]:
-    """Return (the interval plot of a question, its table and a sentence on the data that would settle it)."""
+    """Return (interval plot of a question; its table, with a sentence on the data that would settle the question)."""
     rows = forest_rows(result, of)
     shown = [
         Interval(
@@ -538,7 +550,7 @@ def examples(readings: Sequence[TwoReadings]) -> Examples:
 
 
 def _short(readings: Sequence[TwoReadings]) -> list[TwoReadings]:
-    """Move readings of short sentences to the front, else keep their order."""
+    """Move readings of short sentences to the front; keep the order otherwise."""
     return sorted(readings, key=lambda reading: len(reading.sentence.tokens) > WORDS)
 
 

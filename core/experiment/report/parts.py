@@ -15,8 +15,8 @@ from core.shown import shown
 
 # Units of a drawing.
 WIDTH, ROW, BELOW = 700, 28, 44  # width of the drawing; height of a row with a one-line name; height of the scale
-LABELS, GAP, REACH = 250, 10, 435  # right end of the names; gap beside it; length of the scale
-NAME, LINE = 14.0, 17  # font size of a name; height of each further line of it
+LABELS, GAP, REACH = 250, 10, 435  # right end of the names; gap to the scale; length of the scale
+NAME, LINE = 14.0, 17  # font size of a name; height of each further line of a name
 ROOM = 0.84  # share of LABELS that a name may take, because a browser's font is wider
 EDGE = 0.04  # share of the scale that stays empty at each end
 GREY = "#888888"
@@ -47,7 +47,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """A label in the colour of the text. x: position of its end or middle, by `anchor`."""
+    """A label in the colour of the text. x: position of its end or its middle, as `anchor` says."""
 
     x: float
     y: float
@@ -113,7 +113,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Questions with their answers. leading: the main answers of the report."""
+    """Questions with their answers. leading: True for the main answers of the report."""
 
     rows: Sequence[tuple[str, str]]
     leading: bool = False
@@ -165,7 +165,7 @@ class Document:
     """A report. first: page for decision-makers. second: technical page.
 
     word, answer: answer to the question in the title, in a word and in a sentence. about: the line below the answer.
-    colours: of the word, on paper and on a dark page.
+    colours: colours of `word` on paper and on a dark page.
     """
 
     title: str
@@ -250,8 +250,8 @@ REGULAR, BOLD = FOLDER / "DejaVuSansCondensed.ttf", FOLDER / "DejaVuSansCondense
 FURTHER = (FOLDER / "NotoSansDevanagari-Regular.ttf",)
 MISSING = "\u25a1"
 LEFTWARDS = ("R", "AL")  # Unicode's classes of letters that are written from right to left
-# In a line that runs to the right, the text after a right-to-left word runs to the right again. Without a mark, fpdf2
-# puts a number or a bracket after that word on the wrong side.
+# In a left-to-right line, the text after a right-to-left word runs from left to right again. Without a mark, fpdf2 puts
+# a number or a bracket after that word on the wrong side.
 _ENDS = re.compile("(?<=[\u0590-\u08ff])(?=\\s*[^\u0590-\u08ff\\s]|\\s*$)")
 _MARK = "\u200e"
 _PATIENCE = 5.0  # seconds that `fc-list` may take

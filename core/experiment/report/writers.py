@@ -277,7 +277,7 @@ def pdf(document: Document) -> bytes:
 
 
 class _Pages:
-    """A document set in one font size. n: number of pages."""
+    """A document as PDF pages in one font size. n: number of pages."""
 
     def __init__(self, document: Document, size: float) -> None:
         from fpdf import FPDF
@@ -309,8 +309,8 @@ class _Pages:
         if self._missing:
             self._part(
                 Text(
-                    f"{MISSING} stands for {self._missing:,} characters that neither Winnow's fonts nor this "
-                    "machine's have, or that are in a picture; the HTML and DOCX reports have them."
+                    f"{MISSING} replaces {self._missing:,} characters that no font of Winnow or of this machine has, "
+                    "or that are in a picture. The HTML and DOCX reports contain these characters."
                 )
             )
 
