@@ -266,7 +266,7 @@ _FIXED: Mapping[str, Arm] = {
         ),
         Arm(
             name=CONTROL,
-            summary="Pre-training on random text of the domain corpus, as much as the task corpus. Baseline of tapt.",
+            summary="Pre-training on random text of the domain corpus, as long as the task corpus. Control of tapt.",
             strategy=RANDOM,
             budget="|T_C|",
         ),

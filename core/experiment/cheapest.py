@@ -177,7 +177,7 @@ def _open(ways: Sequence[Way]) -> str:
         if len(ways) > 1
         else "The variant besides none is not"
     )
-    return f"{among} shown to gain over none, so no cheapest way to the next point is named."
+    return f"{among} shown to gain over none, so the cheapest way to the next point is unknown."
 
 
 def _times(ways: Sequence[Way]) -> int:

@@ -45,7 +45,7 @@ def _inputs(command: Command) -> Command:
 @_inputs
 @config_options(CONFIG, leave_out=_INPUTS)
 @click.option("--labels", type=click.IntRange(1), help="Train on this number of random labelled sentences.")
-@click.option("--plan-only", is_flag=True, help="Print the cost and the gain that it can detect, then stop.")
+@click.option("--plan-only", is_flag=True, help="Print the cost and the gain that the plan can detect, then stop.")
 @run_anyway_option
 @json_option
 def experiment(
@@ -169,7 +169,7 @@ def in_figures(planned: Cost, shorter: Shorter | None = None) -> list[str]:
     lines = [f"{name:<{wide}} {duration(took) if took else 'finished':>9}" for name, took in planned.lines.items()]
     total = f"{'together':<{wide}} {duration(planned.seconds):>9} on this {planned.device.upper()}, "
     if planned.at_once > 1:
-        lines.append(f"{f'with {planned.at_once} cards at once':<{wide}} {duration(planned.wall):>9}")
+        lines.append(f"{f'with {planned.at_once} GPUs at once':<{wide}} {duration(planned.wall):>9}")
     fewer = f"with {shorter.labels:,} of your labels" if shorter else ""
     offer = [f"{fewer:<{wide}} {duration(shorter.seconds):>9}; add --labels {shorter.labels}"] if shorter else []
     sizes = f"{planned.memory_gb:.1f} GB of memory, {planned.disk_gb:.1f} GB of disk"
@@ -194,7 +194,7 @@ def _splits(command: Command) -> Command:
 @click.argument("plan", required=False, type=click.Path(dir_okay=False))
 @_splits
 @config_options(STUDY, leave_out=_SPLITS)
-@click.option("--plan-only", is_flag=True, help="Print the cost and the gain that it can detect, then stop.")
+@click.option("--plan-only", is_flag=True, help="Print the cost and the plan's chance to detect a gain, then stop.")
 @run_anyway_option
 @json_option
 def study(plan: str | None, plan_only: bool, run_anyway: bool, as_json: bool, **values: object) -> None:

@@ -134,7 +134,7 @@ class ExperimentConfig(Config):
     )
     taggers: int = option(
         1,
-        "Taggers that every replicate trains; their counts are pooled. If a pre-training takes as long as several "
+        "Taggers that every replicate trains; their scores are pooled. If a pre-training takes as long as several "
         "taggers, about 4 give the smallest interval for the same time.",
         ge=1,
         le=16,
@@ -153,7 +153,7 @@ class ExperimentConfig(Config):
         (), "Numbers of replicates at which the experiment may end early, such as 2,4,6; by default all are run."
     )
     effect: float = option(
-        1.0, "Gain to detect, in points of F1; used in forecasts and to decide about ending early.", gt=0
+        1.0, "Gain to detect, in points of F1; used in forecasts and to decide whether to end early.", gt=0
     )
     encoder: str = option("minilm", "Encoder of all variants: a Hugging Face name, a folder, or minilm (bundled).")
     axis: tuple[str, ...] = option(
@@ -377,7 +377,8 @@ class ExperimentConfig(Config):
             raise ConfigError("budgets: give at least one, for example 10%.")
         if "add_bin" in self.rebuild:
             raise ConfigError(
-                "rebuild.add_bin: an experiment tests this as a variant; add base+low:1000, for example, to the arms."
+                "rebuild.add_bin: in an experiment, every bin is a variant; leave the option out, and add for example "
+                "base+low:1000 to arms."
             )
         if self.encoders and self.network not in ON_ENCODER:
             raise ConfigError(
@@ -480,7 +481,9 @@ class ExperimentConfig(Config):
                 "half untested. Give 2, 4 or 6."
             )
         if odd := [look for look in self.looks if look % 2]:
-            raise ConfigError(f"looks: {odd[0]} replicates do not test both halves of every split; give 2,4,6.")
+            raise ConfigError(
+                f"looks: {odd[0]} replicates do not test both halves of every split; give even numbers, such as 2,4,6."
+            )
 
     def _names(self) -> tuple[str, ...]:
         given = {**dict(self), "task": self.task or self.cross}

@@ -106,7 +106,7 @@ def model_folder(run_id: str) -> Path:
     """Return the folder of a `finetune` run's model. Errors: ConfigError if it is gone."""
     run = store().get(run_id)
     if not models.is_here(run):
-        raise ConfigError(f"{run_id}: its model is no longer here; run it again.")
+        raise ConfigError(f"{run_id}: the model of this run is gone; start the run again.")
     return models.folder(run)
 
 

@@ -35,7 +35,7 @@ LIMITS: Mapping[float, str] = {  # seconds that an experiment may take, in words
     7200.0: "2 hours",
     36_000.0: "overnight (10 h)",
 }
-BUSY = "The machine was busy when it was timed; this takes less time when it is idle."
+BUSY = "The machine was busy when it was timed; the experiment takes less time on an idle machine."
 USUAL = "10%"  # budget of D_C if there is no selection yet
 # Options of a selection that are not options of its scores.
 _SAME = SelectOptions.model_fields.keys() - ScoreConfig.model_fields.keys()
@@ -260,7 +260,7 @@ def plan(asked: Mapping[str, object], within: Sequence[Affordable] = ()) -> Plan
     none = ""
     if weak and within and not stronger:
         longest = duration(max(LIMITS))
-        none = f" No plan of up to {longest} detects it in 80 of 100 cases; more labelled text would help more."
+        none = f" No plan of up to {longest} detects this gain in 80 of 100 cases; more labelled text would help more."
     several = f", with {config.taggers} taggers each time" if config.taggers > 1 else ""
     amount = f"{int(budget):,} sentences" if budget.isdecimal() else budget
     time = "How long it takes is not known yet."

@@ -75,7 +75,8 @@ def chances_in_words(plans: Sequence[PlanChance], wanted: str, *, cannot: str = 
     for plan in others:
         looks = f", analysed after {', '.join(map(str, plan.looks))}" if len(plan.looks) > 1 else ""
         looks += f", with {plan.taggers} taggers each" if plan.taggers > 1 else ""
-        first += f"; {plan.replicates} replicates{plan.on}{looks}, in {100 * plan.chance:.0f}{plan.time_in_words}"
+        first += f"; a plan with {plan.replicates} replicates{plan.on}{looks}{',' * bool(looks)} finds it in "
+        first += f"{100 * plan.chance:.0f} of 100{plan.time_in_words}"
     return f"{first}."
 
 
@@ -110,7 +111,7 @@ class Foresight:
         if self.seeds < 2:
             return (
                 "One seed cannot show a difference, however large: it does not show how far scores vary by chance. "
-                f"Give 3 seeds or more; {self._more(3)}."
+                f"Give 3 seeds or more; 3 seeds can detect gains of about {in_points(self.further[3])}."
             )
         more = [self._more(seeds) for seeds in self.further if seeds > self.seeds][:2]
         wanted = f"a true {self.effect:+g} of {self.claim}"

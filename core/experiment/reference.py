@@ -207,7 +207,7 @@ KINDS: Mapping[str, ReferenceKind] = {
         ReferenceKind(
             kind=dictionary.KIND,
             summary=lambda _: (
-                "Looks up names without training: those of the dictionary or, without one, those of the training set."
+                "Looks up the names of the dictionary (or of the training set, if there is none) without training."
             ),
             named=lambda _: "looking names up",
             noun="a list of names",

@@ -305,7 +305,7 @@ class MoreLabels:
             f"An estimate: {self.f1:.1f} [{self.interval[0]:.1f}, {self.interval[1]:.1f}] with "
             f"{self.sentences + self.more:,} labelled sentences, {points(self.gain, self.gain_interval)} against none. "
             f"Labelling takes {duration(self.person_seconds)} at {each}, {basis}. No tagger was trained on further "
-            f"labels: the estimate extends power laws through taggers on {sizes} and {self.sentences:,} sentences. "
+            f"labels: the estimate extends power laws of taggers on {sizes} and {self.sentences:,} sentences. "
             "It holds if the further sentences are like these."
         )
 

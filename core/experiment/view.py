@@ -151,7 +151,7 @@ def on_fewer_labels(options: Mapping[str, object], n: int) -> Options:
     """
     train = library().find(str(options["train"]))
     if not 0 < n < len(train):
-        raise ConfigError(f"labels: {train.name} has {len(train):,} sentences; give a smaller number than that.")
+        raise ConfigError(f"labels: {train.name} has {len(train):,} sentences; give a smaller number.")
     return {**options, "train": _part(train.fingerprint, n)}
 
 

@@ -58,7 +58,7 @@ def test_the_sentence_names_a_winner_or_what_would_decide() -> None:
     assert never.words.endswith(
         f"At these gains, even 16 times as many replicates would not be enough to find the cheapest way. {yours}"
     )
-    none = "shown to gain over none, so no cheapest way to the next point is named."
+    none = "shown to gain over none, so the cheapest way to the next point is unknown."
     assert found([way("a", 0, 1, 100)]).words == f"The variant besides none is not {none}"
     both = found([way("a", 0, 1, 100), way("b", 0, 1, 100)])
     assert both.words == f"After a correction for 2 variants, no variant is {none}"

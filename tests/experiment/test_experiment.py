@@ -228,9 +228,8 @@ def test_a_first_plan_assumes_the_spread_of_scores(home: Path) -> None:
     assert chances == sorted(chances)
     words = pipeline.in_words()
     first, several = (f"in {100 * chance:.0f}" for chance in chances[:2])
-    assert (
-        f"finds a true +1 of classifier 30 {first} of 100 cases; 2 replicates, with 4 taggers each, {several}" in words
-    )
+    assert f"finds a true +1 of classifier 30 {first} of 100 cases; a plan with 2 replicates, with" in words
+    assert f"with 4 taggers each, finds it {several} of 100" in words
     assert "by 0.5 more from pre-training to pre-training, which is assumed" in words
     assert pipeline.plans[0].seconds is None  # this machine was not timed
     assert "One seed cannot show a difference" in experiments.foresight({**OPTIONS, "seeds": (1,)}).in_words()

@@ -99,7 +99,7 @@ def test_without_a_list_the_names_of_the_training_set_are_looked_up_once(home: P
     assert left == ["finetune"]
     again = runs.execute("experiment", more)
     assert row_of(again.id).finetunes == row_of(run.id).finetunes
-    assert "without one, those of the training set" in arms.find("dictionary").summary
+    assert "(or of the training set, if there is none)" in arms.find("dictionary").summary
 
 
 def test_each_half_has_its_own_line_if_halves_are_swapped(home: Path, untrained: None) -> None:

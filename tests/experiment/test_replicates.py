@@ -160,10 +160,10 @@ def test_finished_plan_costs_nothing_and_a_longer_one_reuses_its_runs(finished: 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"task": "task"}, "task: with cross each half's own text is the task corpus"),
+        ({"task": "task"}, "task: with cross, the task corpus is the text of each half"),
         ({"repeat": "tagger"}, "set repeat to pipeline"),
         ({"seeds": (1, 2, 3)}, "Give 2, 4 or 6"),
-        ({"seeds": (1, 2, 3, 4), "looks": (3, 4)}, "give 2,4,6"),
+        ({"seeds": (1, 2, 3, 4), "looks": (3, 4)}, "give even numbers"),
         ({"cross": False, "task": "task", "cross_train": 5}, "give cross, or leave them out"),
     ],
 )

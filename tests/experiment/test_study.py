@@ -138,7 +138,7 @@ def test_study_command_prints_cost_power_and_result(
     words = StudyForesight(plans=chances, spreads=[assumed(20), assumed(24)], effect=3, claim="it").in_words()
     assert f"a true mean gain of 3 points by it over 2 tasks in {100 * plans[0]['chance']:.0f} of 100 cases" in words
     for part in (
-        "12 replicates on 2 tasks, analysed after 4, 8, 12, in",
+        "a plan with 12 replicates on 2 tasks, analysed after 4, 8, 12, finds it in",
         "4 replicates on 4 tasks",
         "which is assumed",
     ):

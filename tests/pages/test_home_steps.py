@@ -295,7 +295,7 @@ def test_a_plan_with_little_power_proposes_a_stronger_one_first(
     assert "10 min is too short. The shortest plan takes about 5 min" in seen(app)
     assert "home.find.start" not in keys(app)
     assert find_out.plan(plan_options, times[:3]).stronger is None
-    words = "No plan of up to 10.0 h detects it in 80 of 100 cases; more labelled text would help more."
+    words = "No plan of up to 10.0 h detects this gain in 80 of 100 cases; more labelled text would help more."
     assert words in find_out.plan(plan_options, times[:3]).shows
     chances[0] = 0.4
     assert words not in find_out.plan(plan_options, times[:3]).shows

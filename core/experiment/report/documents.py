@@ -407,7 +407,7 @@ def _further(rows: Sequence[ArmRow]) -> list[Part]:
         return []
     cells = [(line_name(row), _tested(row), *map(_tested, row.also)) for row in rows]
     baseline = baseline_words(rows)
-    text = f"The same taggers on further test sets, and their difference to {baseline}. Verdicts do not use these."
+    text = f"Scores of the same taggers on further test sets, with the difference to {baseline}. Verdicts ignore them."
     heads = ("Variant", "Test set", *names)
     return [Text(text), Table(heads, cells, range(1, len(heads)))]
 
