@@ -1,8 +1,8 @@
 """The variants (arms) of an experiment: their differences from `none`, their baselines and controls, and their order.
 
-An arm differs from `none` in one respect: the text that the encoder is pre-trained on (MLM), the source of its word
-vectors or frozen encoder states, the labels of other corpora, L_C itself, or the order of training. All arms share the
-rest. A reference variant (`dictionary`) trains nothing: another kind of run finds the entities of the test sets.
+An arm differs from `none` in one respect: pre-training text (MLM), source of word vectors or of frozen encoder states,
+labels of other corpora, L_C itself, or order of training. All arms share the rest. A reference variant (`dictionary`)
+trains nothing: another kind of run finds the entities of the test sets.
 
 To add a kind of arm, add an entry to `_FIXED` or, if its name carries a value (`skl:2`), to `_NAMED`. Strategies
 need no entry. An entry sets `without`, because sentences about the verdict use it. Then check in this file:
@@ -493,8 +493,10 @@ def cells(
     """Return the variants of an experiment, in the order in which they are run.
 
     encoders: encoders in addition to the experiment's own. Every arm is also run from these, except reference variants
-    and estimates. size: as in `complete`. caps: numbers of tokens to use from a source; if there are several, each has
-    its own variant. imported: names of imported word vectors, which need no source text.
+        and estimates.
+    size: number of sentences in the training set of a `low-share` arm.
+    caps: numbers of tokens to use from a source; if there are several, each has its own variant.
+    imported: names of imported word vectors, which need no source text.
     """
     amounts = [f"{cap}tokens" for cap in caps] if len(caps) > 1 else [""]
     lines: list[Cell] = []

@@ -36,8 +36,9 @@ MOST_TIMES = 16  # a forecast multiplies the number of replicates by at most thi
 class Way:
     """A variant with its gain over `none` and its cost.
 
-    lo, hi: confidence interval of the gain in points of F1, corrected for the number of variants. seconds: machine time
-    per training beyond that of `none`, at least LEAST. person_seconds: time that a person must work for the variant.
+    lo, hi: confidence interval of the gain in points of F1, corrected for the number of variants.
+    seconds: machine time of using the variant once, beyond that of `none`; at least LEAST.
+    person_seconds: time that a person must work for the variant.
     estimate: the gain with the parts of its variance.
     """
 

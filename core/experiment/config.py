@@ -85,9 +85,9 @@ Repeat = Literal["tagger", "pipeline"]
 class Replicate:
     """One repetition of a variant.
 
-    draw: seed of the selection, of MLM and of a rebuilt L_C. seeds: seeds of the taggers that it trains; each seed of
-    the experiment has `taggers` of them. number: counted from 1; 0 if the variant has a single selection and
-    pre-training.
+    draw: seed of the selection, of MLM and of a rebuilt L_C.
+    seeds: seeds of the taggers of the replicate. Each seed of the experiment gives `taggers` tagger seeds.
+    number: number of the replicate, from 1; 0 if the variant has a single selection and pre-training.
     """
 
     draw: int

@@ -61,8 +61,8 @@ _WORDS = {
 class Priced:
     """A step with its cost.
 
-    what: replicate and part of L_C, in words. seconds: 0 if the run has finished. finished: also True for steps that
-    an experiment skips because it ended early.
+    line: name of the variant. what: replicate and part of L_C, in words. seconds: 0 if the run has finished. finished:
+    True also if the experiment skips the step because it ended early.
     """
 
     kind: str
@@ -125,9 +125,13 @@ class Cost:
 class Seconds:
     """Estimates the seconds of each step; work that several variants share is counted with the first variant.
 
-    measured: result of `calibrate`. corpora: {role: corpus}. firsts: {name in transfer:CORPUS: the corpus}.
-    others: {encoder of `axis`: its `calibrate` result}. speeds: speeds measured in finished runs; None: use the speeds
-    in `measured`. dictionary: lists of names.
+    measured: result of `calibrate`.
+    corpora: {role: corpus}.
+    firsts: {name in transfer:CORPUS: the corpus}.
+    others: {encoder of `axis`: its `calibrate` result}.
+    speeds: speeds measured in finished runs; None: use the speeds in `measured`.
+    dictionary: lists of names.
+
     The keys of the attribute `basis` are sentences on how training times were estimated.
     """
 

@@ -45,10 +45,11 @@ _SAME = SelectOptions.model_fields.keys() - ScoreConfig.model_fields.keys()
 class Plan:
     """A proposed experiment, described in sentences.
 
-    compared, time, shows: what the experiment compares, how long it takes, and what it can detect. alike: sentence on
-    the share of D_C that is like T_C; "" if unknown. edited: True if the selection was edited by hand; the experiment
-    does not repeat such edits. stronger: if the plan can hardly detect its effect (`WEAK`), the plan with the shortest
-    time limit that can; None if there is none.
+    compared, time, shows: what the experiment compares, how long it takes, and what it can detect.
+    alike: sentence on the share of D_C that is like T_C; "" if unknown.
+    edited: True if the selection was edited by hand; the experiment does not repeat such edits.
+    stronger: if the plan can hardly detect its effect (`WEAK`), the plan with the shortest time limit that can; None if
+        no plan can, or if none is needed.
     """
 
     options: Mapping[str, object]

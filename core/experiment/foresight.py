@@ -39,8 +39,10 @@ LARGER = {n: looks_of(n) for n in (6, 12, 24)}  # larger plans to forecast: {rep
 class PlanChance:
     """A plan and the chance, 0 to 1, that it detects a given effect.
 
+    taggers: number of taggers per replicate.
+    looks: numbers of replicates at which the plan is analysed.
     share: share of its replicates that the plan needs on average if the effect is real; below 1 if it may end early.
-    seconds: time of the whole plan; None: unknown. taggers: number per replicate.
+    seconds: time of the whole plan; None if unknown.
     """
 
     replicates: int
@@ -380,10 +382,13 @@ UNKNOWN = Outlook()
 class Open:
     """A difference that may still be open after n repetitions (on each task), which took `hours` in total.
 
-    effect: planned gain to detect, points. The observed difference cannot replace it, because a difference that was not
-    detected is mostly chance. interval: 95% confidence interval, points. bound: significance level of the test.
-    spread: basis of forecasts; one per task for a study. swapped: True if halves are swapped, so repetitions come in
-    pairs.
+    effect: planned gain to detect, points. Do not use the observed difference instead, because a difference that was
+        not detected is mostly chance.
+    interval: 95% confidence interval, points.
+    estimate: the difference with the parts of its variance.
+    spread: basis of forecasts; for a study, one per task.
+    bound: significance level of the test.
+    swapped: True if halves are swapped, so that repetitions come in pairs.
     """
 
     effect: float

@@ -76,9 +76,10 @@ Collapsed = Mapping[Cell, Sequence[int]]
 class FinishedChain:
     """The finished runs of one replicate of a variant.
 
-    tuned: {part of L_C: its `finetune` run}; (0, 0) is all of L_C. For a reference variant, (0, 0) is the run that
-    found the entities. labels: runs that rebuilt L_C or scored assisting sentences. halves: if halves are swapped, the
-    run that split the labelled sentences.
+    tuned: {part of L_C: its `finetune` run}; (0, 0) is all of L_C. A reference variant has the run that found the
+        entities at (0, 0).
+    labels: runs that rebuilt L_C or scored assisting sentences.
+    halves: if halves are swapped, the run that split the labelled sentences.
     """
 
     replicate: Replicate

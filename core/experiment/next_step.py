@@ -27,8 +27,8 @@ Goal = Literal["tagger", "label", "suggest", "experiment"]
 class NextStep:
     """A next step. words: label of its button.
 
-    run: id of the run that the step uses: the tagger's, the reference variant's, or the experiment's. command: command
-    line for the step; "" if there is none.
+    run: id of the run that the step uses: a tagger's, a reference variant's, or the experiment's. command: command line
+    for the step; "" if there is none.
     """
 
     goal: Goal

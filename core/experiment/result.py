@@ -333,9 +333,10 @@ class Cheapest:
     """The variant of an experiment that gains most points per minute (`cheapest.py`). words: the result in sentences.
 
     line: the variant that is the cheapest in machine time and costs a person no more per point than any other variant;
-    "" if the intervals show no such variant. by_machine, by_person: if `line` is "", the cheapest variants in machine
-    time and in a person's time; "" for none. times: factor for the number of replicates that would find the cheapest
-    variant; 0 if a variant is named, or if no feasible number would.
+        "" if the intervals show no such variant.
+    by_machine, by_person: if `line` is "", the cheapest variants in machine time and in a person's time; "" if unknown.
+    times: factor for the number of replicates that would find the cheapest variant; 0 if a variant is named, or if no
+        feasible number would find one.
     """
 
     line: str
@@ -437,11 +438,14 @@ class HalvesResult:
 class TaskRow:
     """The claim on one task of a study. F1 in percent, differences in points of F1.
 
-    run: its `experiment` run. sentences: number of test sentences. tokens: size of the claim's text for MLM, mean over
-    replicates. f1, none_f1, control_f1: means over replicates of the claim, `none` and the control. reading, choosing:
-    differences to `none` and to the control, with 95% intervals. learnt: False if no tagger of any arm learnt anything.
-    too_few: if the claim could change too few labels to be tested, their number in words; else "".
-    unlearnt, taggers: taggers of the claim, `none` and the control that learnt nothing, and their total number.
+    run: the task's `experiment` run.
+    sentences: number of test sentences.
+    tokens: size of the claim's text for MLM, mean over replicates.
+    f1, none_f1, control_f1: test F1 of the claim, `none` and the control, means over replicates.
+    reading, choosing: differences to `none` and to the control, with 95% intervals.
+    learnt: False if no tagger of any arm learnt anything.
+    too_few: number of changed labels in words, if the claim could change too few to be tested; else "".
+    unlearnt, taggers: numbers of taggers of the claim, `none` and the control: those that learnt nothing, and all.
     """
 
     name: str

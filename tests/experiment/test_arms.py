@@ -306,7 +306,7 @@ def test_sets_of_a_fixed_size_have_a_random_set_of_equal_size_as_baseline(corpor
     seconds = Seconds(config, TIMED, {name: corpora.find(name) for name in ("train", "dev", "test")})
     whole, small = (seconds.finetune(0, by_name[name]) for name in ("none", "base:5"))
     assert small < whole
-    with pytest.raises(ConfigError, match="add base\\+low:1000, for example, to the arms"):
+    with pytest.raises(ConfigError, match="add for example base\\+low:1000 to arms"):
         ExperimentConfig.parse({**given, "rebuild": {"add_bin": "low"}})
 
 

@@ -157,7 +157,7 @@ def test_study_command_prints_cost_power_and_result(
         ({"names": ("deeds",)}, "names: give a different name"),
         ({"arms": ("none", "random")}, "arms: no variant gets a verdict"),
         ({"looks": (1, 2)}, "looks: "),
-        ({"claim": "knn"}, "claim: knn is no variant"),
+        ({"claim": "knn"}, "claim: knn gets no verdict"),
         ({"train": ()}, "train: give the labelled"),
     ],
 )
