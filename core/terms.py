@@ -42,6 +42,12 @@ CHOICE = Term(
     "The sentences that are selected from the domain corpus. An encoder is pre-trained on them and on the task corpus "
     "before the tagger is trained.",
 )
+FILTERED = Term(
+    "not selected",
+    "filtered",
+    "A sentence of the domain corpus that is not in the selection: its score is not good enough, it has a flag such as "
+    "duplicate, or you removed it. Papers call such a sentence filtered, which means left out, not kept.",
+)
 LABELS = Term(
     "labelled data",
     "L_C",
@@ -159,13 +165,13 @@ SHARED_CONTENT = Term(
 )
 
 TERMS = (
-    *(TASK, DOMAIN, CHOICE, LABELS, TRAIN, DEV, TEST, LEAK),
+    *(TASK, DOMAIN, CHOICE, FILTERED, LABELS, TRAIN, DEV, TEST, LEAK),
     *(TAGGER, ENCODER, PRETRAINING, STRATEGY, BUDGET, SCORE, DECIDING, EXPERIMENT, VARIANT, SEED, INTERVAL, CLAIM),
     *(TOKEN, MENTION, INFORMATION, NAME_OR_CONTEXT, DISAGREEMENT),
     *(SURPRISE, SHIFT, SHARED, SHARED_CONTENT),
 )
 _PARTS = {"train": TRAIN, "dev": DEV, "test": TEST}
-_WORDS = {term.symbol: term.word for term in (TASK, DOMAIN, CHOICE, LABELS)}
+_WORDS = {term.symbol: term.word for term in (TASK, DOMAIN, CHOICE, FILTERED, LABELS)}
 
 
 def plainly(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Explore: selected and filtered sentences on a map, the reasons for each, and edits by hand."""
+"""Explore: the sentences on a map, selected or not, the reasons for each, and edits by hand."""
 
 import streamlit as st
 
@@ -27,11 +27,11 @@ from pages.ui.runs.words import removed
 from pages.ui.widgets import command_lines, config_form, plain, pressed, same_command
 
 SEEN = "explore.seen"  # time of the last edit shown, by selection
-SUMMARY = "See what was selected and what was filtered, ask why, and change it by hand."
+SUMMARY = "See what is selected and what is not, ask why, and change it by hand."
 NEEDS = "There is no finished selection to look at yet. Make one first, then draw its map here."
 MAKING = ("sample", "limit", "clusters", "neighbours", "min_distance", "fast", "seed")
 
-WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.SCORE, terms.BUDGET, terms.STRATEGY)
+WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.FILTERED, terms.SCORE, terms.BUDGET, terms.STRATEGY)
 
 
 def main() -> None:
@@ -98,8 +98,8 @@ def _map_of(choice_id: str) -> str | None:
         with st.container(border=True):
             st.subheader("This selection has no map yet", anchor=False)
             st.markdown(
-                "A map shows the sentences of the task corpus, the selected and the filtered ones. Similar sentences "
-                "are close together. It is made once, from the embeddings on disk, and stored."
+                "A map shows the task corpus and the domain corpus, with the selected sentences in colour. Similar "
+                "sentences are close together. It is made once, from the embeddings on disk, and stored."
             )
             _make(choice_id)
     return map_run

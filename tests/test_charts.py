@@ -27,7 +27,7 @@ from tests.conftest import ROOT
 from tests.tagging.test_plot import line
 
 THEMES = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]
-KINDS = ("selected", "filtered")
+KINDS = ("selected", "not selected")
 GROUNDS = {False: ("#ffffff", "#f8f8f7"), True: ("#0e1117", "#22211e")}  # the page, and its lightest or darkest area
 
 

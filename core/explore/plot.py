@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from core.charts import COLOURS, NAME_COLOURS, figure, plain
 from core.results import BoolArray, FloatArray, IntArray
-from core.terms import TASK
+from core.terms import FILTERED, TASK
 
 Corners = Sequence[tuple[float, float]]
 
@@ -31,7 +31,7 @@ class Look:
 CLASS_LOOKS = (
     Look(name=TASK.word, colour=COLOURS["T_C"], symbol="diamond-open", size=9),
     Look(name="selected", colour=COLOURS["S_C"], symbol="circle", size=5),
-    Look(name="filtered", colour=COLOURS["filtered"], symbol="circle-open", size=4),
+    Look(name=FILTERED.word, colour=COLOURS["filtered"], symbol="circle-open", size=4),
 )
 SIDE_LOOKS = (
     Look(name="neither", colour=COLOURS["filtered"], symbol="circle-open", size=5),

@@ -107,7 +107,7 @@ def select(
 @click.option("--output", type=FILE, help="Write the map: a .parquet file.")
 @json_option
 def map_selection(output: str | None, as_json: bool, **values: object) -> None:
-    """Lay out the task corpus (T_C) and the selected and filtered sentences of a `select` run as a map.
+    """Lay out the task corpus (T_C) and the domain corpus (D_C), selected or not, of a `select` run as a map.
 
     The Explore page, Embedding Atlas and notebooks can open the map.
     """

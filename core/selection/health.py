@@ -155,8 +155,8 @@ def warnings(health: Health) -> Iterator[str]:
         )
     if health.coverage is not None and health.coverage < HALF:
         yield (
-            f"Only {health.coverage:.0%} of the task corpus is nearer to the selection than to the filtered sentences; "
-            "try the strategy knn or a larger budget."
+            f"Only {health.coverage:.0%} of the task corpus is nearer to the selection than to sentences that are not "
+            "selected; try the strategy knn or a larger budget."
         )
     others = {name: ratio for name, ratio in health.type_token.items() if name != "S_C" and ratio}
     if others and health.type_token["S_C"] < POOR * min(others.values()):

@@ -8,7 +8,7 @@ import numpy as np
 
 from core.charts import COLOURS, DASHES, HEADROOM, Spec, binned, layered, length_edges, number, shade, upright
 from core.results import FloatArray, IntArray, Prefer
-from core.terms import plainly
+from core.terms import FILTERED, plainly
 
 BINS = 60
 LEGEND = {"title": None, "orient": "top"}
@@ -52,12 +52,12 @@ def score_bins(values: FloatArray) -> ScoreBins:
 
 
 def score_histogram(bins: ScoreBins, chosen: FloatArray, unit: str, prefer: Prefer, *, dark: bool = False) -> Spec:
-    """Draw selected sentences on top of filtered ones by score, and a line where the budget cuts.
+    """Draw selected sentences on top of all others by score, and a line where the budget cuts.
 
     chosen: `(k,)` scores of the selected sentences, best first.
     """
     inside = bins.count(chosen)
-    stacked = {"selected": (np.zeros_like(inside), inside), "filtered": (inside, bins.counts)}
+    stacked = {"selected": (np.zeros_like(inside), inside), FILTERED.word: (inside, bins.counts)}
     names = {kind: f"{kind} ({(high - low).sum():,})" for kind, (low, high) in stacked.items()}
     rows = [
         {"low": edges[0], "high": edges[1], "sentences": names[kind], "from": start, "to": end, "n": end - start}

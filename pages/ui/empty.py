@@ -18,7 +18,7 @@ SHOWN = {  # alternative texts of the pictures
     "home": "The steps with the result of each: texts, the selection, the answer with its interval, the report.",
     "corpora": "The task corpus: size, flagged sentences, a histogram of sentence lengths, and five examples.",
     "selection": "A histogram of scores with the cut, and the sentences closest to the task corpus.",
-    "explore": "A map of the task corpus, selected and filtered sentences, with topics, and a table of the sentences.",
+    "explore": "A map of the task corpus, selected and other sentences, with topics, and a table of the sentences.",
     "label": "A sentence with its suggested entities, the types and keys of the editor, and the progress.",
     "training": "Curves of a training: the loss, and the dev score over all types and by type.",
     "results": "The verdict in a sentence, scores of each variant with intervals, and the leaderboard.",

@@ -79,7 +79,7 @@ def test_three_clicks_give_a_selection_and_map_and_four_an_experiment(
             download.click()
         expect(fresh_page.get_by_text("Withheld from the selection:")).to_be_visible()
         expect(fresh_page.get_by_test_id("stVegaLiteChart")).to_have_count(2)
-        press(fresh_page, "See selected and filtered sentences on a map")  # the third click: it leads to the first map
+        press(fresh_page, "See the selection on a map")  # the third click: it leads to the first map
         drawn = fresh_page.get_by_role("figure", name=re.compile("^Map of 7,100 sentences"))
         expect(drawn).to_be_visible(timeout=600_000)
     selected = Path(caught.value.path()).read_text(encoding="utf-8").splitlines()

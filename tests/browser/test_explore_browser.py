@@ -182,12 +182,12 @@ def test_a_lasso_adds_undoes_and_exports_and_survives_a_reload(
     expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
     settled(page)
     left = len(filtered - fresh)
-    drawn = {"task corpus": classes.count("T_C"), "selected": len(fresh | old), "filtered": left}
+    drawn = {"task corpus": classes.count("T_C"), "selected": len(fresh | old), "not selected": left}
     counts(page, drawn)
     press(page, re.compile("Add also the"))
     expect(page.get_by_text("Flagged sentences are in the selection by hand")).to_be_visible()
     settled(page)
-    counts(page, {**drawn, "selected": len(fresh | old) + left, "filtered": 0})
+    counts(page, {**drawn, "selected": len(fresh | old) + left, "not selected": 0})
     press(page, re.compile("Undo add"))
     expect(page.get_by_text("Flagged sentences are in the selection by hand")).to_have_count(0)
     picked = re.compile(rf"choice={select}&region=lasso(:|%3A)[0-9a-f]{{8}}$")
@@ -275,7 +275,7 @@ def test_a_search_reaches_all_sentences_and_their_markup_is_shown_as_text(
     expect(page.get_by_test_id("glide-cell-4-0")).to_have_text(NASTY)
     settled(page)
     nasty = next(row for row in built[2].values() if row["text"] == NASTY)
-    wanted = re.compile(rf"^(selected|filtered) · score [\d.e-]+\s+{re.escape(NASTY)}$")
+    wanted = re.compile(rf"^(selected|not selected) · score [\d.e-]+\s+{re.escape(NASTY)}$")
     expect(tooltip(page, nasty)).to_have_text(wanted)
     box = still(page.get_by_test_id("stDataFrame"))
     insisting(page, lambda: page.mouse.click(box["x"] + 18, box["y"] + 70))

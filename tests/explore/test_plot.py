@@ -55,7 +55,7 @@ def test_selected_points_are_drawn_above_and_task_points_are_open() -> None:
         assert names.index("task corpus") < min(
             names.index(name) for name in names if name in {"selected", "both", "only A"}
         )
-        assert names[0] in {"filtered", "neither"}
+        assert names[0] in {"not selected", "neither"}
     task, selected, filtered = plot.CLASS_LOOKS
     assert task.symbol.endswith("-open")  # does not hide points below
     assert task.size > selected.size > filtered.size

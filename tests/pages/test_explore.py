@@ -151,6 +151,9 @@ def test_map_is_coloured_by_class_topic_and_column_and_shows_no_text_as_markup(m
     assert (Path(st.__file__).parent / "static" / script.lstrip("/")).is_file()
     traces = figure_of(app)["data"]
     assert [len(numbers(trace["customdata"])) for trace in traces] == [181, 40, 40]
+    assert [trace["name"] for trace in traces] == ["not selected (181)", "task corpus (40)", "selected (40)"]
+    assert {"All sentences that are not selected", "All selected sentences"} <= set(group(app).options)
+    assert "filtered" not in texts(app)
     assert len({trace["marker"]["symbol"] for trace in traces}) == 3
     assert {trace["type"] for trace in traces} == {"scattergl"}
     assert list(counted(app).values()) == [(40, 40), (40, 40), (181, 181)]

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import streamlit as st
 
+from core import terms
 from core.experiment import deliver
 from core.explore import atlas, plot
 from core.explore import view as maps
@@ -332,12 +333,14 @@ def _curve(choice_id: str, other: str) -> None:
 
 
 def side_by_side(map_run: str) -> None:
-    """Draw selected sentences, each beside the most similar filtered one (Mahapatra et al. 2022, Fig. 3a)."""
-    st.markdown("Selected sentences, each beside the most similar filtered sentence. They show where the cut lies.")
+    """Draw selected sentences, each beside the most similar one that is not (Mahapatra et al. 2022, Fig. 3a)."""
+    st.markdown(
+        "Selected sentences, each beside the most similar sentence that is not selected. They show where the cut lies."
+    )
     n = st.slider("Pairs", 5, 50, 15, 5, key="explore.pairs")
     pairs = maps.pairs(map_run, maps.classes(map_run), n)
     if not pairs:
-        st.info("There is no pair to show: either no sentence is selected or none is filtered.")
+        st.info("There is no pair to show: either none or all sentences are selected.")
         return
     rows = [
         {
@@ -352,7 +355,7 @@ def side_by_side(map_run: str) -> None:
     ]
     columns = {
         "selected": "Selected",
-        "filtered": "Filtered",
+        "filtered": terms.FILTERED.title,
         "cosine": "Similarity (cosine)",
         "gap": "Scores",
         "why": "Kept out by",
@@ -360,5 +363,5 @@ def side_by_side(map_run: str) -> None:
     table(
         rows,
         with_place(columns, rows),
-        "Pairs of a selected sentence and the filtered sentence that is most similar to it",
+        "Pairs of a selected sentence and the most similar sentence that is not selected",
     )

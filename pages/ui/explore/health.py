@@ -96,7 +96,7 @@ def _rows(numbers: Health) -> list[dict[str, str]]:
             ("Variety", f"{numbers.variety:.1f}", f"effectively different sentences among {numbers.variety_of:,}")
         )
     if numbers.coverage is not None:
-        meaning = f"of {numbers.coverage_of:,} task sentences lie closer to the selection than to filtered sentences"
+        meaning = f"of {numbers.coverage_of:,} task sentences lie closer to the selection than to other sentences"
         rows.append(("Coverage of the task corpus", f"{numbers.coverage:.0%}", meaning))
     if numbers.new_entities is not None:
         meaning = (

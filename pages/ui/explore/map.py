@@ -164,7 +164,7 @@ def _tooltip_component(data: tuple[Any, ...], _kinds: IntArray, _drawn: IntArray
 
 
 def _hovered(kinds: IntArray) -> BoolArray:
-    """Return a mask of the points with a tooltip; if there are very many, filtered ones have none."""
+    """Return a mask of the points with a tooltip; if there are very many, those not selected have none."""
     return np.full(len(kinds), True) if len(kinds) <= MOST_HOVERED else kinds != 2
 
 
@@ -290,6 +290,6 @@ def _caption(map_run: str, drawn: int, asked: int) -> None:
     if asked > MOST_DRAWN:
         parts.append(f"you asked for {asked:,}, but browsers are slow above {MOST_DRAWN:,}")
     if drawn > MOST_HOVERED:
-        parts.append("filtered ones have no tooltip at this size")
+        parts.append("those not selected have no tooltip at this size")
     parts.append(f"selected: {budget_words(selections.kept_budget(mapped.selection))}")
     st.caption(". ".join(part[:1].upper() + part[1:] for part in parts) + ".")

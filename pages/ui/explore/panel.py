@@ -83,7 +83,7 @@ def _sentence(choice_id: str, row: MapRow) -> None:
 def _place(why: Why, kind: str) -> None:
     better = "higher" if why.prefer == "high" else "lower"
     with st.container(horizontal=True):
-        st.metric("Class", kind, width="content")
+        st.metric("Class", plainly(kind), width="content")
         if why.rank is None:
             st.metric("Score", "none", width="content", help="This sentence has no score.")
             return
@@ -141,7 +141,7 @@ SORTS: Mapping[Sort, str] = {"score": "score", "tokens": "length", "class": "cla
 ORDERS = {  # ascending, descending
     "score": ("lowest first", "highest first"),
     "tokens": ("shortest first", "longest first"),
-    "class": ("task corpus first", "filtered first"),
+    "class": ("task corpus first", "not selected first"),
     "row": ("first rows first", "last rows first"),
 }
 FORMATS = {"txt": "Text", "jsonl": "JSONL", "parquet": "Parquet"}
@@ -533,7 +533,7 @@ def _table(shown: Sequence[MapRow], key: str) -> int | None:
         height="content",
         alt="Sentences picked on the map, with class, score and length",
         column_config={
-            "class": st.column_config.TextColumn("Class", width=80),
+            "class": st.column_config.TextColumn("Class", width=100),
             "score": st.column_config.NumberColumn("Score", format="%.4g", width=80),
             "tokens": st.column_config.NumberColumn("Tokens", width=70),
             "text": st.column_config.TextColumn("Sentence", width="large"),

@@ -194,6 +194,13 @@ def outlines(region: Region | None) -> tuple[tuple[tuple[float, float], ...], ..
     return tuple(((x0, y0), (x1, y0), (x1, y1), (x0, y1)) for x0, x1, y0, y1 in shape["value"])
 
 
+CLASS_WORDS = {  # by `core.explore.result.CLASSES`
+    "T_C": "All of the task corpus",
+    "selected": "All selected sentences",
+    "filtered": "All sentences that are not selected",
+}
+
+
 def words(map_run: str, region: regions.Region | None) -> str:
     """Return a region in words (Markdown)."""
     return ", ".join(_part_words(map_run, each) for each in regions.parts(region)) or "The whole map"
@@ -205,7 +212,7 @@ def _part_words(map_run: str, region: regions.Region) -> str:
         case "topic":
             return f"Topic {plain(maps.get(map_run).clusters[value].name)}"
         case "class":
-            return "All of the task corpus" if value == "T_C" else f"All {value} sentences"
+            return CLASS_WORDS[value]
         case "hits":
             return f"Sentences with {plain(value[0])}"
         case "point":

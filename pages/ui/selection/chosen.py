@@ -81,7 +81,7 @@ def selected(choice_id: str) -> None:
 def _next_pages(choice_id: str) -> None:
     """Draw links to Explore and Training; the first press also starts the map if there is none."""
     run_id = run_of(choice_id)
-    label = "See selected and filtered sentences on a map"
+    label = "See the selection on a map"
     with st.container(horizontal=True):
         if pressed(label, "selection.map", icon=":material/bubble_chart:"):
             if maps.of(choice_id) is None and "task" not in results.removed_inputs(run_id):
