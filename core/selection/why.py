@@ -25,6 +25,7 @@ from core.selection.choose import rank_of
 from core.selection.evidence import Evidence, Part, Parts, Spans
 from core.selection.near import cosines
 from core.selection.result import Scored, ScoredRow, ScoreResult, SelectResult, read_learnt, read_values
+from core.shown import count
 from core.tagging.predictions import read_spans
 
 
@@ -110,13 +111,16 @@ def _copies(row: int, scored: Scored) -> list[Copy]:
 
 
 def verdict(row: int, rank: int | None, *, scored: Scored, chosen: Selection, edits: Edits, drop: Sequence[str]) -> str:
-    """Return a sentence that gives the rank at which the row was selected, or the reason why it was not selected."""
+    """Return a sentence that gives the row's number in the selection, or the reason why it was not selected.
+
+    The number differs from the rank by score if sentences with a better rank are left out.
+    """
     at, cut = np.flatnonzero(chosen.rows == row), len(chosen.rows)
     # Hand edits override the scores.
     if row in edits.removed:
         return "Removed from the selection by hand."
     if len(at):
-        return f"Selected: number {at[0] + 1:,} of {cut:,}."
+        return f"Selected: number {at[0] + 1:,} of {cut:,} in the selection{_left_out(rank, scored, chosen)}."
     if row in edits.added:
         return "Added to the selection by hand."
     flags = [flag.replace("_", " ") for flag in drop if scored.audit.mask[row] >> FLAGS.index(flag) & 1]
@@ -127,7 +131,14 @@ def verdict(row: int, rank: int | None, *, scored: Scored, chosen: Selection, ed
     if flags:
         otherwise = "its score would have been enough" if before < cut else "its score is too low as well"
         return f"Withheld: flagged {flags[0]}; {otherwise}."
-    return f"Below the cut: number {before + 1:,} of {len(eligible):,} that may be selected; the budget takes {cut:,}."
+    better = f"{count(before, 'sentence')} that may be selected {'has' if before == 1 else 'have'} a better rank"
+    return f"Below the cut: {better}, and the budget takes {cut:,}."
+
+
+def _left_out(rank: int | None, scored: Scored, chosen: Selection) -> str:
+    """Return how many sentences with a better rank are not selected, in words; "" if there are none."""
+    n = int((~np.isin(scored.order[: (rank or 1) - 1], chosen.rows)).sum())
+    return f"; {count(n, 'sentence')} with a better rank {'is' if n == 1 else 'are'} left out" if n else ""
 
 
 def _without_score(flags: Sequence[str], scored: Scored) -> str:

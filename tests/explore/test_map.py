@@ -246,7 +246,16 @@ def test_explanation_states_why_a_sentence_was_selected_or_not(select: str, map_
     chosen = selections.chosen(select).rows
     scored = selections.scored(select)
     best = insights.why(select, int(chosen[0]))
-    assert best.verdict.startswith("Selected: number 1 of 40")
+    assert (best.verdict, best.rank) == ("Selected: number 1 of 40 in the selection.", 1)
+    order = scored.order.tolist()
+    flagged = next(row for row in order if scored.audit.mask[row])
+    after = insights.why(select, next(row for row in chosen.tolist() if order.index(row) > order.index(flagged)))
+    better = order[: order.index(after.row)]
+    left_out = sum(bool(scored.audit.mask[row]) for row in better)
+    number = len(better) - left_out + 1
+    words = "1 sentence with a better rank is" if left_out == 1 else f"{left_out} sentences with a better rank are"
+    assert after.verdict == f"Selected: number {number} of 40 in the selection; {words} left out."
+    assert after.rank == number + left_out
     assert (best.of, best.unit, best.prefer) == (242, "perplexity", "low")
     assert 10**best.total == pytest.approx(best.score, rel=1e-5)
     assert len(best.neighbours) == 5  # the map embedded the sentences; the strategy needs no embedding
@@ -256,7 +265,9 @@ def test_explanation_states_why_a_sentence_was_selected_or_not(select: str, map_
     assert "Withheld: flagged too short" in short.verdict
     free = scored.eligible(FLAGS)
     below = insights.why(select, int(free[40]))
-    assert f"Below the cut: number 41 of {len(free)} that may be selected; the budget takes 40" in below.verdict
+    assert (
+        below.verdict == "Below the cut: 40 sentences that may be selected have a better rank, and the budget takes 40."
+    )
     assert below.rank is not None
     worse = (scored.scores.values > below.score).sum()
     assert below.percentile == pytest.approx(100 * worse / 241)

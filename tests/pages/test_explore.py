@@ -326,7 +326,7 @@ def test_class_score_column_and_search_filter_map_and_table_together(made: Made)
     point = int(more[0])
     app = opened(PAGE, picked("all", [*regions.parts(region), {"kind": "point", "value": point}], map_run))
     assert f"**{len(more):,} sentences**" in texts(app)  # an opened sentence does not change the list
-    assert any(metric.label == "Rank" for metric in app.metric)
+    assert any(metric.label == "Rank by score" for metric in app.metric)
     press(app, "explore.drop.point")
     assert not app.metric
     assert f"**{len(more):,} sentences**" in texts(app)
@@ -580,7 +580,7 @@ def test_sentence_shows_why_it_was_selected_and_can_be_removed_by_hand(made: Mad
     app = opened(PAGE, picked("point", point, map_run))
     why = insights.why(select, row)
     page_text = texts(app)
-    assert why.verdict == f"Selected: number {chosen.index(row) + 1} of 40."
+    assert why.verdict.startswith(f"Selected: number {chosen.index(row) + 1} of 40 in the selection")
     assert plain(why.verdict) in page_text
     assert any(metric.value.endswith(f" of {why.of:,}") for metric in app.metric)
     assert all(f"{row['cosine']:.4g}" in page_text for row in why.neighbours)

@@ -88,7 +88,12 @@ def _place(why: Why, kind: str) -> None:
             st.metric("Score", "none", width="content", help="This sentence has no score.")
             return
         st.metric(f"Score ({plain(why.unit)})", f"{why.score:.4g}", width="content", help=f"The {better}, the better.")
-        st.metric("Rank", f"{why.rank:,} of {why.of:,}", width="content")
+        st.metric(
+            "Rank by score",
+            f"{why.rank:,} of {why.of:,}",
+            width="content",
+            help="among all scored sentences of the domain corpus, with and without flags",
+        )
         st.metric(
             "Better than",
             f"{why.percentile:.1f}%",
