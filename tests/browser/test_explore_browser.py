@@ -173,18 +173,20 @@ def test_a_lasso_adds_undoes_and_exports_and_survives_a_reload(
     fresh = {row for row in filtered if not mask[row]}
     assert fresh < filtered
     old = {row["row"] for row in inside.values() if row["class"] == "selected"}
-    clean, flagged = (page.get_by_role("button", name=re.compile(name)) for name in ("clean sentence", "also the"))
-    expect(clean).to_have_css("background-color", "rgb(0, 114, 178)")  # blue
-    expect(flagged).not_to_have_css("background-color", "rgb(0, 114, 178)")
-    expect(clean).to_contain_text(f"Add {len(fresh):,} clean sentences")
-    expect(flagged).to_contain_text(f"Add also the {len(filtered - fresh):,} flagged")
+    read = page.get_by_role("link", name=f"Read the {len(inside):,} sentences below the map")
+    clean, flagged = (page.get_by_role("button", name=re.compile(name)) for name in ("Add .* to the", "flagged too"))
+    expect(read).to_have_css("background-color", "rgb(0, 114, 178)")  # blue
+    for button in (clean, flagged):
+        expect(button).not_to_have_css("background-color", "rgb(0, 114, 178)")
+    expect(clean).to_contain_text(f"Add {len(fresh):,} to the selection")
+    expect(flagged).to_contain_text(f"Add the {len(filtered - fresh):,} flagged too")
     page.keyboard.press("Alt+a")
     expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
     settled(page)
     left = len(filtered - fresh)
     drawn = {"task corpus": classes.count("T_C"), "selected": len(fresh | old), "not selected": left}
     counts(page, drawn)
-    press(page, re.compile("Add also the"))
+    press(page, re.compile("flagged too"))
     expect(page.get_by_text("Flagged sentences are in the selection by hand")).to_be_visible()
     settled(page)
     counts(page, {**drawn, "selected": len(fresh | old) + left, "not selected": 0})
@@ -277,6 +279,11 @@ def test_a_search_reaches_all_sentences_and_their_markup_is_shown_as_text(
     nasty = next(row for row in built[2].values() if row["text"] == NASTY)
     wanted = re.compile(rf"^(selected|not selected) · score [\d.e-]+\s+{re.escape(NASTY)}$")
     expect(tooltip(page, nasty)).to_have_text(wanted)
+    for name in ("Read them below the map", "Read the sentence below the map"):
+        page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop = 0")
+        expect(page.get_by_test_id("stDataFrame")).not_to_be_in_viewport()
+        page.get_by_role("link", name=name).click()
+        expect(page.get_by_test_id("stDataFrame")).to_be_in_viewport(ratio=1)
     box = still(page.get_by_test_id("stDataFrame"))
     insisting(page, lambda: page.mouse.click(box["x"] + 18, box["y"] + 70))
     card = page.locator(".st-key-explore-why-list")

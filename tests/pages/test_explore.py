@@ -523,12 +523,15 @@ def test_search_counts_all_rows_and_stays_out_of_the_address(made: Made) -> None
     assert "region" not in app.query_params
     assert query not in str(app.query_params).lower()
     assert sum(inside for inside, _ in counted(app).values()) == sum(n.values())  # the region consists of the hits
+    assert f"Read the {sum(n.values()):,} sentences below the map" in texts(app)
+    assert f"[Read them below the map](#{state.LIST})" in texts(app)
     group(app).set_value(("class", "T_C")).run()
     assert list(counted(app).values())[1][0] == 0  # a class that was chosen after the search remains chosen
     assert not {"explore.add", "explore.remove"} & keys(app)  # sentences of the task corpus are in no selection
     press(app, "explore.drop.class")
     assert list(counted(app).values())[1][0] > 0
     press(app, "explore.clear")
+    assert "Read them below the map" not in texts(app)  # the list no longer shows the hits
     press(app, "explore.hits")
     assert sum(inside for inside, _ in counted(app).values()) == sum(n.values())
     app.text_input(key="explore.query").set_value("zzzqq").run()
@@ -547,7 +550,7 @@ def test_hand_edits_are_stored_and_undo_warns_of_edits_in_another_window(made: M
     assert len(flagged)
     assert len(clean)
     app = opened(PAGE, picked("topic", topic, map_run))
-    assert f"{len(clean):,}" in app.button(key="explore.add").label
+    assert app.button(key="explore.add").label == f"Add {len(clean):,} to the selection"
     assert app.button(key="explore.add").proto.shortcut == "alt+a"
     press(app, "explore.add")
     assert sorted(selections.edits(select).added) == sorted(clean)

@@ -24,7 +24,7 @@ from core.selection.insights import Side
 from core.shown import count
 from core.tagging import view as taggers
 from pages.ui.explore import state
-from pages.ui.explore.state import packed, tooltips
+from pages.ui.explore.state import LIST, packed, tooltips
 from pages.ui.frame import guard
 from pages.ui.project import page_link
 from pages.ui.runs.panel import run_panel, where
@@ -223,9 +223,15 @@ def _hits(map_run: str, query: str, mode: Mode) -> None:
             f"**{len(hits.rows):,}** in the domain corpus and **{len(hits.task_rows):,}** in the task corpus hold "
             f"{plain(query)}"
         )
-        st.markdown(f"{counts}{'.' if len(hits.points) else '; none of them is on the map.'}", width="content")
+        if not len(hits.points):
+            st.markdown(f"{counts}; none of them is on the map.", width="content")
+            return
         picked = state.part(state.picked(map_run), "hits")
-        if len(hits.points) and (picked is None or tuple(picked["value"]) != (query, mode)):
+        listed = picked is not None and tuple(picked["value"]) == (query, mode)
+        if listed:
+            st.markdown(f"{counts}. [Read them below the map](#{LIST})", width="content")
+        else:
+            st.markdown(f"{counts}.", width="content")
             st.button(
                 f"Pick the {len(hits.points):,} on the map",
                 key="explore.hits",

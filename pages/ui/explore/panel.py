@@ -168,13 +168,15 @@ def panel(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> No
             st.button("Clear", key="explore.clear", icon=":material/close:", on_click=state.clear, type="tertiary")
     _parts_of(map_run, region)
     st.markdown(f"**{len(points):,} of {count(len(maps.get(map_run)), 'sentence')}**")
+    if region is not None and len(points):
+        read = "Read the sentence" if len(points) == 1 else f"Read the {len(points):,} sentences"
+        st.html(f'<a class="w-read" href="#{state.LIST}">{read} below the map</a>')
     if shape := state.part(region, *regions.SHAPES):
         name_it(map_run, shape)
     if region is None:
         st.caption("Draw around sentences with the mouse, click one, or pick a class in the legend.")
     _counts(maps.class_counts(points, kinds))
     if region is not None:
-        st.caption("Their texts are listed below the map.")
         _actions(choice_id, map_run, kinds, points)
         _take_away(choice_id, map_run, points)
         _telling(map_run, points)
@@ -334,9 +336,8 @@ def _actions(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) ->
 
 
 def _add(choice_id: str, rows: IntArray) -> None:
-    sentences = "clean sentence" if len(rows) == 1 else "clean sentences"
-    look: dict[str, Any] = {"type": "primary", "icon": ":material/add:", "shortcut": "Alt+A"}
-    if pressed(f"Add {len(rows):,} {sentences}", "explore.add", **look):
+    look: dict[str, Any] = {"icon": ":material/add:", "shortcut": "Alt+A"}
+    if pressed(f"Add {len(rows):,} to the selection", "explore.add", **look):
         selections.edit(choice_id, "add", rows)
         st.rerun()
 
@@ -344,7 +345,7 @@ def _add(choice_id: str, rows: IntArray) -> None:
 def _add_flagged(choice_id: str, rows: IntArray) -> None:
     """Draw the button that adds sentences which a flag excludes."""
     st.caption(f"Flagged and left out: {state.flagged(choice_id, rows)}.")
-    if pressed(f"Add also the {len(rows):,} flagged", "explore.add-flagged", icon=":material/flag:"):
+    if pressed(f"Add the {len(rows):,} flagged too", "explore.add-flagged", icon=":material/flag:"):
         selections.edit(choice_id, "add", rows)
         st.rerun()
 
@@ -388,6 +389,7 @@ def _telling(map_run: str, points: IntArray) -> None:
 def rows(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
     """Draw the picked sentences (all if none are picked) as a list, or grouped by topic or by a column."""
     with guard(buttons="explore.one.list"):
+        st.html(f'<div id="{state.LIST}"></div>')
         if not len(points):
             st.info("No sentence fits. Draw around some points, remove a filter, or press Clear.")
             return

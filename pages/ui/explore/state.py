@@ -36,6 +36,7 @@ def tooltips(key: str, data: bytes) -> None:
     _tooltip_component(key=key, data=data, height=1)
 
 
+LIST = "explore-sentences"  # id of the place where the list of sentences begins, below the map
 PICKED, NTH, TURN = "explore.picked", "explore.nth", "explore.turn"
 ZOOM, BAKED, SEARCHED, ADDRESS = "explore.zoom", "explore.baked", "explore.searched", "explore.address"
 
