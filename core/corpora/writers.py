@@ -25,43 +25,47 @@ Format = Literal["txt", "jsonl", "csv", "parquet", "folder"]
 FORMATS: Mapping[str, Format] = {".txt": "txt", ".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 COLUMNS = ("id", "text", "row", "score", "rank")
 KEPT = ("doc", "group", *PLACE)  # columns that are exported if the corpus has them
+FLAGGED = ("duplicate", "near_duplicate", "test_leak", "too_short", "too_long")  # one per flag of `hygiene.FLAGS`
+MARKS = ("selected", *FLAGGED)  # columns of True and False in exports from a map
 
 
 class Row(TypedDict):
     """A selected sentence.
 
-    row: number of its row in the corpus. score: None for a sentence without a score. rank: 1 for the best sentence.
-    doc, group, file, page: see `Sentence`. more: {further column: value}.
+    row: number of its row in the corpus. score, rank: None for a sentence without a score; rank is 1 for the best.
+    doc, group, file, page: see `Sentence`. more: {further column: value}. marks: {column of `MARKS`: value}; empty for
+    a sentence of T_C, which is neither selected nor checked.
     """
 
     id: str
     text: str
     row: int
     score: float | None
-    rank: int
+    rank: int | None
     doc: NotRequired[str | None]
     group: NotRequired[str | None]
     file: NotRequired[str | None]
     page: NotRequired[int | None]
     more: NotRequired[Mapping[str, str | None]]
+    marks: NotRequired[Mapping[str, bool]]
 
 
 _BLOCK = 8192  # rows per row group
-_SCHEMA = pa.schema(
-    [
-        ("id", pa.string()),
-        ("text", pa.string()),
-        ("row", pa.int64()),
-        ("score", pa.float64()),
-        ("rank", pa.int64()),
-        ("doc", pa.string()),
-        ("group", pa.string()),
-        ("file", pa.string()),
-        ("page", pa.int32()),
-        ("tokens", pa.list_(pa.string())),
-        ("tags", pa.list_(pa.string())),
-    ]
-)
+_TYPES = {
+    "id": pa.string(),
+    "text": pa.string(),
+    "row": pa.int64(),
+    "score": pa.float64(),
+    "rank": pa.int64(),
+    "doc": pa.string(),
+    "group": pa.string(),
+    "file": pa.string(),
+    "page": pa.int32(),
+    "tokens": pa.list_(pa.string()),
+    "tags": pa.list_(pa.string()),
+    **dict.fromkeys(MARKS, pa.bool_()),
+}
+_Columns = Mapping[str, pa.DataType]  # {column: its type in Parquet}
 _Values = dict[str, object]  # {column: value} of a row
 _ENDING = re.compile(r"\.[A-Za-z]\w*")  # matches a file extension such as ".doc", but not the ".2pct" of "20.2pct"
 # A spreadsheet computes a cell that begins with one of these characters (OWASP, CSV injection).
@@ -95,21 +99,22 @@ def write_selection(
     path: Path,
     format: Format | None = None,
     *,
+    marks: Sequence[str] = (),
     kept: Sequence[str] = (),
     more: Sequence[str] = (),
 ) -> int:
     """Write rows (`id, text, row, score, rank`, best first) to a file and return their number.
 
-    kept: columns to write among doc, group, file and page. more: names of further columns. format: None takes the
-    format from `path`'s extension. A txt file has only the texts, one per line. In a csv file, a quote is put before
-    text that a spreadsheet would read as a formula. If writing fails, no file remains.
+    marks, kept: columns to write of `MARKS`, and among doc, group, file and page. more: names of further columns.
+    format: None takes the format from `path`'s extension. A txt file has only the texts, one per line. In a csv file, a
+    quote is put before text that a spreadsheet would read as a formula. If writing fails, no file remains.
     Errors: ConfigError for any other extension; PathError if the file cannot be written.
     """
     writers = {"txt": _txt, "jsonl": _jsonl, "csv": _csv, "parquet": _parquet}
     format = format or format_of(path)
     if format not in writers:
         raise ConfigError(f"output: {path.name!r} names a folder; give it one of the extensions {', '.join(FORMATS)}.")
-    columns = (*COLUMNS, *kept, *more)
+    columns = _columns((*COLUMNS, *marks, *kept), more)
     with _replacing(path) as file:
         return writers[format]((_values(row, columns) for row in rows), file, columns)
 
@@ -135,7 +140,12 @@ def write_corpus(
     rows = (_of_sentence(sentence, (*columns, *kept), further) for sentence in sentences)
     writers = {"txt": _txt, "jsonl": _jsonl, "csv": _csv, "parquet": _parquet}
     with _replacing(path) as file:
-        return writers[format](rows, file, (*columns, *kept, *further.values()))
+        return writers[format](rows, file, _columns((*columns, *kept), further.values()))
+
+
+def _columns(own: Iterable[str], further: Iterable[str]) -> _Columns:
+    # A further column holds text, also if it has the name of a column that this export lacks, such as "tags".
+    return {name: _TYPES[name] for name in own} | dict.fromkeys(further, pa.string())
 
 
 def _of_sentence(sentence: Sentence, columns: Sequence[str], further: Mapping[str, str]) -> _Values:
@@ -196,15 +206,15 @@ def _cell(value: object) -> str:
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
-def _txt(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> int:
+def _txt(rows: Iterable[_Values], out: BinaryIO, columns: _Columns) -> int:
     return sum(bool(out.write((" ".join(str(row["text"]).split()) + "\n").encode())) for row in rows)
 
 
-def _jsonl(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> int:
+def _jsonl(rows: Iterable[_Values], out: BinaryIO, columns: _Columns) -> int:
     return sum(bool(out.write((json.dumps(row, ensure_ascii=False) + "\n").encode())) for row in rows)
 
 
-def _csv(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> int:
+def _csv(rows: Iterable[_Values], out: BinaryIO, columns: _Columns) -> int:
     text = TextIOWrapper(out, encoding="utf-8-sig", newline="")  # Excel recognises UTF-8 only by its byte order mark
     writer = csv.writer(text)
     writer.writerow([harmless(name) for name in columns])
@@ -221,10 +231,9 @@ def harmless(value: object) -> object:
     return _CELL_START.sub(r"\1'", value) if isinstance(value, str) else value
 
 
-def _parquet(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> int:
+def _parquet(rows: Iterable[_Values], out: BinaryIO, columns: _Columns) -> int:
     count = 0
-    fields = (_SCHEMA.field(name) if name in _SCHEMA.names else pa.field(name, pa.string()) for name in columns)
-    stream, schema = iter(rows), pa.schema(fields)
+    stream, schema = iter(rows), pa.schema(list(columns.items()))
     with pq.ParquetWriter(out, schema, compression="zstd") as writer:
         while block := list(islice(stream, _BLOCK)):
             writer.write_table(pa.Table.from_pylist(block, schema=schema))
@@ -232,7 +241,7 @@ def _parquet(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> 
     return count
 
 
-def _values(row: Row, columns: Sequence[str]) -> _Values:
+def _values(row: Row, columns: Iterable[str]) -> _Values:
     """Return {column: value} for a selected sentence. NaN becomes None, because JSON has no NaN."""
     score = None if row["score"] is None or row["score"] != row["score"] else float(row["score"])
     values: _Values = {
@@ -240,7 +249,8 @@ def _values(row: Row, columns: Sequence[str]) -> _Values:
         "text": str(row["text"]),
         "row": int(row["row"]),
         "score": score,
-        "rank": int(row["rank"]),
+        "rank": row["rank"],
+        **row.get("marks", {}),
         **{name: row.get(name) for name in KEPT},
         **row.get("more", {}),
     }

@@ -214,17 +214,19 @@ def write_region(
         raise ConfigError(f"region: {selection} has no map; make one with `map --selection {run_id}`.")
     map_run = next((each for each in maps if _known(each, token)), maps[0])
     kinds = classes(map_run, budget)
-    return export(map_run, region_points(map_run, region_of(map_run, token), kinds), path, format)
+    return export(map_run, region_points(map_run, region_of(map_run, token), kinds), path, format, kinds)
 
 
 def region_file(selection: str, map_run: str, region: Region | None) -> str:
-    """Return a file name for a region, without suffix: selection, budget, and the region's name or token."""
-    now, named = at(selection), named_regions(map_run)
-    words = {
-        token: re.sub(r"\W+", "-", named.get(token, "")).strip("-") or token for token in map(_token, parts(region))
-    }
-    picked = ",".join(words.values()) if all(words) else "search"
-    return f"picked-{now.mark}-{now.budget.replace('%', 'pct')}-{picked}".replace(":", "-")
+    """Return a file name for a region, without suffix, such as `lasso_5e0c-1a2b-20pct` or `boilerplate-1a2b-20pct`.
+
+    The removal of a run finds the run's exports by the digits between hyphens, so the words before them have no hyphen.
+    """
+    now, token = at(selection), region_token(region)
+    name = re.sub(r"\W+", "_", named_regions(map_run).get(token, "")).strip("_")
+    kinds = [part["kind"] for part in parts(region)]
+    words = name or "_".join([*kinds, hashlib.sha256(token.encode()).hexdigest()[:4]] if token else ["search"])
+    return f"{words}-{now.mark}-{now.budget.replace('%', 'pct').replace(':', '-')}"
 
 
 def region_command(selection: str, token: str, output: str) -> str:

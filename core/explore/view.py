@@ -15,7 +15,8 @@ import numpy as np
 
 from core.corpora.columns import distinct_values, kept_names, stored, unique, value_names
 from core.corpora.corpus import BLOCK
-from core.corpora.writers import KEPT, Format, Row, further_names, write_selection
+from core.corpora.hygiene import FLAGS
+from core.corpora.writers import COLUMNS, FLAGGED, KEPT, MARKS, Format, Row, further_names, write_selection
 from core.encoders import vectors as vectors_of
 from core.errors import RunError
 from core.explore import result as map_files
@@ -32,13 +33,13 @@ from core.runs.store import Run
 from core.selection import choice
 from core.selection.evidence import Spans
 from core.selection.near import nearest_rows
-from core.selection.result import Scored, ScoreResult, SelectResult
+from core.selection.result import ScoreResult, SelectResult
 from core.selection.view import chosen, run_of, scored
 from core.shown import short
 from core.stats.draws import stratified
 from core.tagging.predictions import read_spans
 from core.terms import plainly
-from core.text.sentence import Sentence
+from core.text.sentence import PLACE, Sentence
 
 READ_BY = ("encoder", "pooling", "max_length", "precision")  # options that determine the vectors
 Sort = Literal["score", "tokens", "row", "class"]
@@ -361,10 +362,13 @@ def _zoom_names(run_id: str) -> list[list[ZoomName]]:
 
 
 @exporting
-def export(map_run: str, points: IntArray, path: Path, format: Format | None = None) -> Path:
+def export(
+    map_run: str, points: IntArray, path: Path, format: Format | None = None, kinds: IntArray | None = None
+) -> Path:
     """Write sentences as .txt, .jsonl, .parquet or .csv with the writer of selections: best first, T_C last.
 
-    format: default is the format of the path's suffix.
+    All formats but .txt have the rank by score among all of D_C, the class and the flags (`MARKS`), empty for T_C.
+    format: default is the format of the path's suffix. kinds: class of every point of the map; default is `classes`.
     """
     mapped = get(map_run)
     scores = scored(mapped.selection)
@@ -373,16 +377,25 @@ def export(map_run: str, points: IntArray, path: Path, format: Format | None = N
     points = points[np.argsort(-keys if scores.scores.prefer == "high" else keys, kind="stable")]
     corpora = (mapped.domain, mapped.task)
     kept = [name for name in KEPT if any(name in kept_names(corpus) for corpus in corpora)]
-    names = further_names(sorted({name for corpus in corpora for name in value_names(corpus)}), kept)
-    rows = (row for i in range(0, len(points), BLOCK) for row in _rows(mapped, points[i : i + BLOCK], scores, names))
-    ranked: Iterator[Row] = ({**row, "rank": rank} for rank, row in enumerate(rows, 1))
-    write_selection(ranked, path, format, kept=kept, more=tuple(names.values()))
+    further = sorted({name for corpus in corpora for name in value_names(corpus)})
+    names = further_names(further, kept, (*COLUMNS, *MARKS, *PLACE))
+    kinds = classes(map_run) if kinds is None else kinds
+    ranks = np.zeros(len(mapped.domain), dtype=np.int64)
+    ranks[scores.order] = np.arange(1, len(scores.order) + 1)  # 0 without a score
+    blocks = (points[i : i + BLOCK] for i in range(0, len(points), BLOCK))
+    rows = (row for block in blocks for row in _rows(mapped, block, mapped.table(block, kinds, scores), ranks, names))
+    write_selection(rows, path, format, marks=MARKS, kept=kept, more=tuple(names.values()))
     return path
 
 
-def _rows(mapped: MapView, points: IntArray, scores: Scored, names: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the rows of an export, all of rank 0. names: {further column: its name in the export}."""
-    table = mapped.table(points, np.zeros(len(mapped), dtype=np.uint8), scores)
+def _rows(
+    mapped: MapView, points: IntArray, table: Sequence[MapRow], ranks: IntArray, names: Mapping[str, str]
+) -> Iterator[Row]:
+    """Yield the rows of an export.
+
+    table: the sentences of `points`. ranks: rank of each row of D_C, 0 without a score, shape (n,). names: {further
+    column: its name in the export}.
+    """
     docs, groups = (cast(list[str | None], mapped.stored_at(points, name)) for name in ("doc", "group"))
     columns = cast(list[list[tuple[str, str]] | None], mapped.stored_at(points, "columns"))
     for row, doc, group, further in zip(table, docs, groups, columns, strict=True):
@@ -391,13 +404,19 @@ def _rows(mapped: MapView, points: IntArray, scores: Scored, names: Mapping[str,
             "text": row["text"],
             "row": row["row"],
             "score": row["score"],
-            "rank": 0,
+            "rank": None if row["corpus"] == "T_C" else int(ranks[row["row"]]) or None,
             "doc": doc,
             "group": group,
             "file": row["file"],
             "page": row["page"],
             "more": {names[name]: value for name, value in further or () if name in names},
+            "marks": {} if row["corpus"] == "T_C" else _marks(row),
         }
+
+
+def _marks(row: MapRow) -> dict[str, bool]:
+    flags = {name: flag in row["flags"] for name, flag in zip(FLAGGED, FLAGS, strict=True)}
+    return {"selected": row["class"] == "selected", **flags}
 
 
 def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[MapRow, MapRow, float]]:

@@ -399,7 +399,7 @@ def explore(one: Walk) -> None:
     settled(page)
     one.press("explore.seal", sees="The selection with its hand edits is now a corpus")
     pick(one.page, "Pick a topic or a class", "All selected sentences")
-    for kind in ("txt", "jsonl", "parquet"):
+    for kind in ("csv", "txt", "jsonl", "parquet"):
         one.download(f"explore.export.{kind}")
     one.press("explore.remove", sees=re.compile(r"^By hand: 0 added, \d+ removed"))
     settled(page)

@@ -52,6 +52,14 @@ def test_further_columns_files_and_pages_are_exported(tmp_path: Path) -> None:
     assert [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()] == written
     head = (tmp_path / "s.csv").read_text(encoding="utf-8-sig").splitlines()[0]
     assert head == "id,text,row,score,rank,source,column_score,'=year"
+    write_selection(
+        [{**ROWS[-2], "more": {"tags": "a", "selected": "b"}}], tmp_path / "t.parquet", more=("tags", "selected")
+    )
+    [row] = pq.read_table(tmp_path / "t.parquet").to_pylist()
+    assert (row["tags"], row["selected"]) == (
+        "a",
+        "b",
+    )  # text, although other exports have such columns of another type
     placed: list[Row] = [{**ROWS[-1], "score": 1.0, "file": "in/=a.pdf", "page": 3}, {**ROWS[-1], "score": 1.0}]
     for ending in ("jsonl", "parquet", "csv", "txt"):
         write_selection(placed, tmp_path / f"s.{ending}", kept=("file", "page"))

@@ -1,5 +1,6 @@
 """Maps of a tiny corpus: their runs and all views of a map."""
 
+import csv
 import json
 import shlex
 from collections.abc import Callable, Mapping
@@ -12,6 +13,7 @@ import pytest
 from core import shown_command as commands
 from core.corpora.columns import matches, stored
 from core.corpora.hygiene import FLAGS
+from core.corpora.writers import FLAGGED, MARKS, harmless
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.explore import map as recipe
 from core.explore import regions
@@ -206,12 +208,35 @@ def test_search_ignores_case_and_finds_every_row(map_run: str, tmp_path: Path) -
     assert len(matches(stored(corpora.find("domain"), "text"), "roux müde", "words")) == 1
     pairs = maps.pairs(map_run, maps.classes(map_run), 5)
     assert [(ours["class"], theirs["class"]) for ours, theirs, _ in pairs] == [("selected", "filtered")] * 5
-    for name in ("x.txt", "x.jsonl", "x.parquet"):
-        maps.export(map_run, np.array([5, 100, 60, 200]), tmp_path / name)
+
+
+def test_export_of_sentences_has_rank_class_and_flags(select: str, map_run: str, tmp_path: Path) -> None:
+    mapped, chosen = maps.get(map_run), selections.chosen(select).rows
+    scored = selections.scored(select)
+    domain = [
+        int(chosen[0]),
+        *(int(np.flatnonzero(scored.audit.mask & bit)[0]) for bit in (1, 2, 8) if (scored.audit.mask & bit).any()),
+    ]
+    points = np.array([5, *mapped.points_of(np.array(domain))])
+    for name in ("x.txt", "x.jsonl", "x.parquet", "x.csv"):
+        maps.export(map_run, points, tmp_path / name)
     rows = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert rows[3]["score"] is None  # T_C comes last
-    assert [row["rank"] for row in rows] == [1, 2, 3, 4]
+    assert rows[-1]["text"] == mapped.texts(np.array([5]))[0]  # T_C comes last
+    assert {name for name, value in rows[-1].items() if value is None} == {"score", "rank", *MARKS}
+    for row in rows[:-1]:
+        why = insights.why(select, row["row"])
+        assert row["rank"] == why.rank  # as shown beside the map
+        assert row["selected"] == (row["row"] in chosen)
+        mask = scored.audit.mask[row["row"]]
+        assert [row[name] for name in FLAGGED] == [bool(mask >> bit & 1) for bit in range(len(FLAGGED))]
+    assert [row["rank"] for row in rows[:-1]] == sorted(row["rank"] for row in rows[:-1])
+    assert any(row[name] for row in rows[:-1] for name in FLAGGED)
     assert (tmp_path / "x.txt").read_text(encoding="utf-8").splitlines() == [row["text"] for row in rows]
+    assert pq.read_table(tmp_path / "x.parquet").to_pylist() == rows
+    with (tmp_path / "x.csv").open(encoding="utf-8-sig", newline="") as file:
+        cells = list(csv.DictReader(file))
+    assert [cell["selected"] for cell in cells] == [str(row["selected"]) for row in rows[:-1]] + [""]
+    assert [cell["text"] for cell in cells] == [str(harmless(row["text"])) for row in rows]
 
 
 def test_hand_edits_are_stored_exported_and_sealed(select: str, map_run: str, tmp_path: Path) -> None:

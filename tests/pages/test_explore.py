@@ -226,8 +226,12 @@ def test_lasso_counts_its_points_stays_until_cleared_and_can_be_named(
     app.text_input(key=f"explore.named.{token}").set_value("<b>boiler</b> plate")
     press(app, "explore.name")
     assert "<b>boiler" not in texts(app)
-    assert regions.region_file(made["select"], map_run, region).endswith("-40-b-boiler-b-plate")
-    assert regions.region_file(made["select"], map_run, {"kind": "topic", "value": 1}).endswith("-40-topic-1")
+    mark = made["select"][-4:]
+    assert regions.region_file(made["select"], map_run, region) == f"b_boiler_b_plate-{mark}-40"
+    several = regions.joined([{"kind": "topic", "value": 1}, {"kind": "class", "value": "selected"}])
+    assert re.fullmatch(rf"topic_class_[0-9a-f]{{4}}-{mark}-40", regions.region_file(made["select"], map_run, several))
+    hits: Region = {"kind": "hits", "value": ["rent", "words"]}
+    assert regions.region_file(made["select"], map_run, hits) == f"search-{mark}-40"  # without the words searched for
     regions.keep_region(map_run, region)
     app = opened(PAGE, PANEL)
     assert list(counted(app).values()) == expected
@@ -460,7 +464,9 @@ def test_failed_export_shows_an_error_and_the_page_stays_complete(made: Made, mo
         assert [part.label for part in app.expander] == folded  # the page is complete to its last expander
 
 
-@pytest.mark.parametrize(("picked", "kind"), [("lasso", "txt"), ("topic", "jsonl"), ("class", "parquet")])
+@pytest.mark.parametrize(
+    ("picked", "kind"), [("lasso", "txt"), ("topic", "jsonl"), ("class", "parquet"), ("lasso", "csv")]
+)
 def test_shown_command_exports_the_same_bytes_of_a_region_as_the_page(
     picked: str, kind: str, made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -481,8 +487,9 @@ def test_shown_command_exports_the_same_bytes_of_a_region_as_the_page(
     app = opened(PAGE, {"explore.command": True})
     token = regions.region_token(pieces[picked])
     assert (app.query_params["region"], app.query_params["choice"]) == (token, select)
-    name = f"picked-{select[-4:]}-30.2pct-{token.replace(':', '-')}"
     words = shlex.split(next(code.value for code in app.code if "--region" in code.value))
+    name = Path(words[-1]).stem
+    assert re.fullmatch(rf"{picked}_[0-9a-f]{{4}}-{select[-4:]}-30\.2pct", name)
     assert (words[5:7], words[-1]) == (["--region", token], f"{name}.txt")
     assert typed([*words[:-1], f"{name}.{kind}"], tmp_path, monkeypatch).read_bytes() == sent[f"{name}.{kind}"] != b""
 

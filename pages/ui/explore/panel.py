@@ -149,7 +149,7 @@ ORDERS = {  # ascending, descending
     "class": ("task corpus first", "not selected first"),
     "row": ("first rows first", "last rows first"),
 }
-FORMATS = {"txt": "Text", "jsonl": "JSONL", "parquet": "Parquet"}
+FORMATS = {"csv": "CSV", "txt": "Text", "jsonl": "JSONL", "parquet": "Parquet"}
 HEADS = {"class": "Class", "score": "Score", "tokens": "Tokens", "text": "Sentence", "flags": "Flags"}
 
 
