@@ -28,7 +28,7 @@ BY_WALK = {
     "explore": """
         explore.add explore.add-flagged explore.undo explore.remove explore.seal explore.export.* explore.next
         explore.previous explore.clear explore.options explore.hits explore.naming explore.name explore.atlas
-        explore.one.* explore.drop.*
+        explore.one.* explore.drop.* explore.close
     """,
     "training": "training.rank training.start training.fetch training.vectors.start *.smaller *.cancel *.resume",
     "ranking": "training.layers.*",

@@ -423,6 +423,9 @@ def explore(one: Walk) -> None:
     before = page.locator(".st-key-explore-edits").inner_text()
     one.press("explore.one.list")
     expect(page.locator(".st-key-explore-edits")).not_to_have_text(before)
+    settled(page)
+    one.press("explore.close")
+    expect(page.get_by_role("heading", name="Why this sentence")).to_have_count(0)
     _named(one)
     while selections.edits(one.runs.select).history:  # restore the selection for other walks
         selections.undo(one.runs.select)

@@ -266,15 +266,11 @@ def test_a_search_reaches_all_sentences_and_their_markup_is_shown_as_text(
     shared: Server, page: Page, built: tuple[Path, str, Points]
 ) -> None:
     page.goto(f"{shared.url}/Explore?run={built[1]}")
-    settled(page)
-    clear = page.get_by_role("button", name="Clear", exact=True)
-    if clear.count():  # the map keeps the filters of an earlier test
-        clear.click()
-        settled(page)
+    cleared(page)
     page.get_by_label("Search all sentences").fill("onerror")
     page.keyboard.press("Enter")
     expect(page.get_by_text("1 in the domain corpus and 0 in the task corpus hold onerror.")).to_be_visible()
-    expect(page.get_by_test_id("glide-cell-4-0")).to_have_text(NASTY)
+    expect(page.get_by_test_id("glide-cell-2-0")).to_have_text(NASTY)
     settled(page)
     nasty = next(row for row in built[2].values() if row["text"] == NASTY)
     wanted = re.compile(rf"^(selected|not selected) · score [\d.e-]+\s+{re.escape(NASTY)}$")
@@ -294,6 +290,35 @@ def test_a_search_reaches_all_sentences_and_their_markup_is_shown_as_text(
         page.get_by_role("tab", name=tab).click()
         settled(page)
     assert page.locator("img[src=x], a[href*='evil.example']").count() == 0
+
+
+def cleared(page: Page) -> None:
+    """Press Clear if the map keeps the filters of an earlier test."""
+    settled(page)
+    clear = page.get_by_role("button", name="Clear", exact=True)
+    if clear.count():
+        clear.click()
+        settled(page)
+
+
+@pytest.mark.parametrize("width", [1280, 800])
+def test_a_ticked_sentence_is_explained_in_view_until_close_is_pressed(
+    shared: Server, page: Page, built: tuple[Path, str, Points], width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"{shared.url}/Explore?run={built[1]}")
+    cleared(page)
+    table, card = page.get_by_test_id("stDataFrame"), page.locator(".st-key-explore-why-list")
+    for row in (0, 9):
+        table.locator("canvas").first.evaluate("node => node.scrollIntoView({ block: 'end' })")
+        before = still(table)
+        insisting(page, lambda: page.mouse.click(before["x"] + 18, before["y"] + 70 + 66 * row))  # noqa: B023
+        expect(card.get_by_role("heading", name="Why this sentence")).to_be_in_viewport(ratio=1)
+        expect(card.get_by_text(re.compile("^(Selected|Below the cut|Withheld)"))).to_be_in_viewport(ratio=1)
+        assert (table.bounding_box() or {})["y"] == before["y"]  # the table does not move
+        card.get_by_role("button", name="Close").click()
+        expect(card).to_have_count(0)
+        settled(page)
 
 
 def test_a_tick_in_the_table_of_groups_picks_the_group(

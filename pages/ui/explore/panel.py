@@ -42,7 +42,7 @@ def name_it(map_run: str, region: regions.Region) -> None:
 
 
 def why_card(choice_id: str, map_run: str, point: int, kinds: IntArray, *, opened: bool = False) -> None:
-    """Draw the card of one point of the map. opened: True beside the map, False below the table."""
+    """Draw the card of one point of the map. opened: True beside the map, False beside the table."""
     mapped = maps.get(map_run)
     place = "map" if opened else "list"
     with st.container(border=not opened, key=f"explore-why-{place}"):
@@ -51,6 +51,8 @@ def why_card(choice_id: str, map_run: str, point: int, kinds: IntArray, *, opene
             st.subheader("Why this sentence", anchor=False, width="content")
             if opened:
                 _drop(map_run, "Close", "point")
+            else:
+                st.button("Close", key="explore.close", icon=":material/close:", on_click=_untick, type="tertiary")
         if point < mapped.n_task:
             st.html(f'<blockquote class="w-sentences">{escape(row["text"])}{place_html(row["place"])}</blockquote>')
             st.markdown(
@@ -68,6 +70,14 @@ def why_card(choice_id: str, map_run: str, point: int, kinds: IntArray, *, opene
         _duplicates(why)
         for note in why.notes:
             st.caption(plain(note))
+
+
+def _untick() -> None:
+    st.session_state[CLOSED] = _closed() + 1
+
+
+def _closed() -> int:
+    return int(st.session_state.get(CLOSED, 0))
 
 
 def _sentence(choice_id: str, row: MapRow) -> None:
@@ -150,7 +160,9 @@ ORDERS = {  # ascending, descending
     "row": ("first rows first", "last rows first"),
 }
 FORMATS = {"csv": "CSV", "txt": "Text", "jsonl": "JSONL", "parquet": "Parquet"}
-HEADS = {"class": "Class", "score": "Score", "tokens": "Tokens", "text": "Sentence", "flags": "Flags"}
+# The sentence comes early: if one is ticked, its reason is beside the table, which is then too narrow for all columns.
+HEADS = {"class": "Class", "text": "Sentence", "score": "Score", "tokens": "Tokens", "flags": "Flags"}
+CLOSED = "explore.closed"  # how often Close was pressed beside the table
 
 
 def panel(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
@@ -456,19 +468,23 @@ def _pick_group(map_run: str, column: str, value: int | str) -> None:
 
 
 def _listed(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
-    """Draw the picked sentences page by page, and why the ticked one was selected."""
+    """Draw the picked sentences page by page, and beside them why the ticked one was selected."""
     sort, down = _sorting(len(points))
     last = max(-(-len(points) // ROWS) - 1, 0)
     # The list may have become too short for the current page.
     page = min(int(st.session_state.get("explore.page", 0)), last)
     shown = maps.page_of(map_run, points, kinds, sort=sort, descending=down, page=page, size=ROWS)
     # A tick is a row number. Another list gets another key, so that the tick does not pass to it.
-    chosen = _table(shown, f"{map_run[-4:]}.{state.turn()}.{len(points)}.{sort}.{down}.{page}")
-    _turn(page, last, len(points))
+    key = f"{map_run[-4:]}.{state.turn()}.{_closed()}.{len(points)}.{sort}.{down}.{page}"
+    st.caption("Tick a sentence (keyboard: Shift + Space) to see why it was or was not selected.")
+    with st.container(key="explore-list"):
+        left, right = st.columns((8, 5))  # always both, so that a tick does not move the table to another place
+    with left:
+        chosen = _table(shown, key)
+        _turn(page, last, len(points))
     if chosen is not None:
-        why_card(choice_id, map_run, chosen, kinds)
-    else:
-        st.caption("Tick a sentence (keyboard: Shift + Space) to see why it was or was not selected.")
+        with right:
+            why_card(choice_id, map_run, chosen, kinds)
 
 
 def _sorting(n: int) -> tuple[Sort, bool]:
