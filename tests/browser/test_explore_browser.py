@@ -315,7 +315,9 @@ def test_a_ticked_sentence_is_explained_in_view_until_close_is_pressed(
         insisting(page, lambda: page.mouse.click(before["x"] + 18, before["y"] + 70 + 66 * row))  # noqa: B023
         expect(card.get_by_role("heading", name="Why this sentence")).to_be_in_viewport(ratio=1)
         expect(card.get_by_text(re.compile("^(Selected|Below the cut|Withheld)"))).to_be_in_viewport(ratio=1)
-        assert (table.bounding_box() or {})["y"] == before["y"]  # the table does not move
+        after = table.bounding_box()
+        assert after
+        assert after["y"] == before["y"]  # the table does not move
         card.get_by_role("button", name="Close").click()
         expect(card).to_have_count(0)
         settled(page)
