@@ -46,8 +46,12 @@ class About(Protocol):
         """Return a short name of an encoder: the corpora of a `pretrain` run, or the name of a folder."""
         ...
 
+    def begun_from(self, init: str) -> tuple[str, str]:
+        """Return the encoder with which `init` began, and what it was further pre-trained on, in words."""
+        ...
+
     def tagger(self, model: str) -> str:
-        """Return a short name of a tagger: encoder and corpus of a `finetune` run, or the name of a folder."""
+        """Return the name of a tagger: corpora of a `finetune` run, or the name of a folder."""
         ...
 
     def selection(self, run_id: str) -> str:

@@ -11,6 +11,7 @@ from core.project_list import INVENTED
 from core.projects import runs
 from core.projects import view as projects
 from core.projects.titles import title
+from core.tagging import view as taggers
 from pages.ui.empty import empty
 from pages.ui.frame import page, where_text_is_here
 from pages.ui.results import board, pair, sentences, take, try_it
@@ -139,7 +140,7 @@ def _run_labels(run_id: str | None, single: str) -> dict[str, str]:
     rows = [row for row in results.tagger_rows() if row.f1 is not None]
     # The sort is stable, so the other runs stay newest first.
     rows.sort(key=lambda row: row.run != single)
-    return take.names(rows)
+    return taggers.names([row.run for row in rows])
 
 
 main()

@@ -126,15 +126,12 @@ def tuned(run_id: str) -> FinetuneResult:
 class TaggerRow:
     """A `finetune` run in a list; scores are None until it has finished.
 
-    init: encoder or run that it starts from. train: name of its training set. seeds: number of seeds.
-    dev_f1, dev_sd, f1, sd: mean and standard deviation over seeds of dev F1 and of test F1, percent. best_epoch: one
-    per seed.
+    seeds: number of seeds. dev_f1, dev_sd, f1, sd: mean and standard deviation over seeds of dev F1 and of test F1,
+    percent. best_epoch: one per seed.
     """
 
     run: str
     state: str
-    init: str
-    train: str
     seeds: int
     dev_f1: float | None
     dev_sd: float | None
@@ -149,7 +146,7 @@ def tagger_rows(limit: int = 100) -> list[TaggerRow]:
 
 
 def _tagger_row(run: Run) -> TaggerRow:
-    status, config = run.state(), run.manifest.config
+    status = run.state()
     # Unfinished runs are listed without a result.
     result = tagger_tables.read(run) if status.state == "succeeded" else None
     dev: OverSeeds | None = result.dev if result else None
@@ -157,9 +154,7 @@ def _tagger_row(run: Run) -> TaggerRow:
     return TaggerRow(
         run=run.id,
         state=status.state,
-        init=config["init"],
-        train=corpus_name(config["train"]),
-        seeds=len(config["seeds"]),
+        seeds=len(run.manifest.config["seeds"]),
         dev_f1=dev.mean if dev else None,
         dev_sd=dev.sd if dev else None,
         best_epoch=result.best_epoch if result else (),

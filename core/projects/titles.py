@@ -5,19 +5,24 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from core.config import Budget
 from core.errors import WinnowError
 from core.experiment import results
+from core.experiment.arms import RANDOM
 from core.importing.audit import LEARNABLE
 from core.kinds import KINDS
+from core.models.hub import BUNDLED
 from core.models.networks import ON_ENCODER
 from core.projects import labels, runs
 from core.projects.home import library
 from core.runs.result import read
-from core.runs.store import Run
+from core.runs.store import Run, is_run_id
 from core.selection import choices
 from core.selection import view as selections
 from core.selection.choice import Choice
 from core.shown import distinct, short
+
+NO_PRETRAINING = "no further pre-training"
 
 
 def run_titles(listed: Iterable[Run], words: Callable[[Run], str] | None = None) -> dict[str, str]:
@@ -84,7 +89,7 @@ def corpus_name(reference: str) -> str:
 
 
 def text_name(reference: str) -> str:
-    """Return a name for a text to pre-train on: strategy and budget of a selection, else the name of the corpus.
+    """Return a name for a text to pre-train on: budget and strategy of a selection, else the name of the corpus.
 
     If the text is a copy of a corpus without its held-out sentences, return the name of that corpus.
     """
@@ -94,17 +99,55 @@ def text_name(reference: str) -> str:
             return text_name(str(corpus.origin["from"]))
         if "choice" not in corpus.origin:  # a saved selection has a name, and may have another budget than its run
             config = runs.get(str(corpus.origin["run"])).manifest.config
-            return f"{config['strategy']} {config['budget']}"
+            return _sentences(config["strategy"], Budget.parse(config["budget"]))
     return corpus_name(reference)
+
+
+def _sentences(strategy: str, budget: Budget) -> str:
+    """Return words for a selection, such as "1,000 selected sentences (classifier)"."""
+    kind, by = ("random", "") if strategy == RANDOM else ("selected", f" ({strategy})")
+    if budget.unit == "fraction":
+        return f"{'a random' if kind == 'random' else 'the selected'} {budget}{by}"
+    if budget.unit == "threshold":
+        return f"{budget.in_words}{by}"
+    amount = f"{int(budget.value):,}{' tokens of' if budget.unit == 'tokens' else ''}"
+    return f"{amount} {kind} sentences{by}"
 
 
 def encoder(init: str) -> str:
     """Return a short name of an encoder: encoder and corpora for a `pretrain` run, else the last part of its path."""
-    run_id = init.removesuffix("/artifacts/model").rsplit("/", 1)[-1]
-    with suppress(WinnowError):
-        config = runs.get(run_id).manifest.config
-        return f"{encoder(config['init'])} pre-trained on {_names(config['corpora'])}"
-    return init.rstrip("/").rsplit("/", 1)[-1]
+    name, pretraining = begun_from(init)
+    return name if pretraining == NO_PRETRAINING else f"{name} {pretraining}"
+
+
+def begun_from(init: str) -> tuple[str, str]:
+    """Return the encoder with which a chain of pre-trainings began, and what it was further pre-trained on, in words.
+
+    init: an encoder, its folder, the id of a pre-training, or the folder of its model.
+    """
+    texts: list[str] = []
+    while is_run_id(run_id := init.removesuffix("/artifacts/model").rpartition("/")[2]):
+        try:
+            config = runs.get(run_id).manifest.config
+        except WinnowError:
+            return "an encoder", f"pre-trained in {run_id}, which was removed"
+        texts.insert(0, _names(config["corpora"]))
+        init = str(config["init"])
+    pretraining = f"pre-trained on {', then on '.join(texts)}" if texts else NO_PRETRAINING
+    return init.rstrip("/").rpartition("/")[2], pretraining
+
+
+def tagger_name(config: Mapping[str, Any]) -> str:
+    """Return the name of a tagger, with its training set and what its encoder was further pre-trained on.
+
+    config: options of its `finetune` run. The bundled encoder is not named.
+    """
+    network, first = config.get("network", "encoder"), config.get("first")
+    labels = f"{f'{corpus_name(first)}, then ' if first else ''}{corpus_name(config['train'])}"
+    if network not in ON_ENCODER:
+        return f"Tagger ({network}) on {labels}"
+    name, pretraining = begun_from(config["init"])
+    return f"Tagger{'' if name == BUNDLED else f' ({name})'} on {labels}, {pretraining}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +165,12 @@ class Named:
     def encoder(self, init: str) -> str:
         return encoder(init)
 
+    def begun_from(self, init: str) -> tuple[str, str]:
+        return begun_from(init)
+
     def tagger(self, model: str) -> str:
         with suppress(WinnowError):
-            config = runs.get(model).manifest.config
-            network = config.get("network", "encoder")
-            begun = encoder(config["init"]) if network in ON_ENCODER else network
-            return f"{begun} on {corpus_name(config['train'])}"
+            return tagger_name(runs.get(model).manifest.config)
         return model.rstrip("/").rsplit("/", 1)[-1]
 
     def selection(self, run_id: str) -> str:

@@ -580,14 +580,14 @@ def dealt(run: Run, numbers: Sequence[int]) -> Iterator[Seeds]:
 
 def _title(run: About) -> str:
     network = run.config.get("network", "encoder")
-    if network in ON_ENCODER:
-        spans = "" if network != "span" else " on spans"
-        spans = " as MINER" if run.config.get("beta") or run.config.get("gamma") else spans
-        trained = f"Fine-tune {run.encoder(run.config['init'])}{spans}"
-    else:
-        trained = f"Train a {network} tagger"
     before = f"{run.corpus(first)}, then " if (first := run.config.get("first")) else ""
-    return f"{trained} on {before}{run.corpus(run.config['train'])}"
+    labels = f"{before}{run.corpus(run.config['train'])}"
+    if network not in ON_ENCODER:
+        return f"Train a {network} tagger on {labels}"
+    spans = "" if network != "span" else " on spans"
+    spans = " as MINER" if run.config.get("beta") or run.config.get("gamma") else spans
+    encoder, pretraining = run.begun_from(run.config["init"])
+    return f"Fine-tune {encoder}{spans} on {labels}, {pretraining}"
 
 
 def _outcome(result: FinetuneResult, run: About) -> str:

@@ -21,8 +21,8 @@ from core.corpora.writers import harmless
 from core.encoders.vectors import ImportResult, imports
 from core.errors import CorpusError, RunError, WinnowError
 from core.experiment import result as leaderboard
-from core.experiment.results import corpus_name
-from core.experiment.words import line_name
+from core.experiment.arms import NONE
+from core.experiment.words import line_name, reads
 from core.files import replacing
 from core.importing.add import AddConfig, reading
 from core.kinds import KINDS
@@ -30,7 +30,7 @@ from core.pretraining.pretrain import PretrainConfig
 from core.projects import runs
 from core.projects.audit import exporting
 from core.projects.home import kept_per_home, library, store
-from core.projects.titles import encoder, text_name
+from core.projects.titles import NO_PRETRAINING, tagger_name, text_name
 from core.results import FloatArray, IntArray
 from core.runs import result
 from core.runs.curves import Curves, MetricName
@@ -139,7 +139,7 @@ def _variant(run: Run) -> str:
     """Name what a tagger of an experiment was pre-trained on: strategy and budget of a selection, else the corpus."""
     init = str(run.manifest.config["init"])
     if not is_run_id(init):
-        return "no further pre-training"
+        return NO_PRETRAINING
     with suppress(RunError):
         return text_name(store().get(init).manifest.config["corpora"][-1])
     return "pre-trained"
@@ -370,21 +370,19 @@ def _begins(run_id: str) -> str:
 
 
 def names(run_ids: Sequence[str]) -> dict[str, str]:
-    """Name `finetune` runs by their experiment's variant, else by encoder and corpus; equal names get a date."""
-    variants: dict[str, str] = {}
+    """Name `finetune` runs by training set, pre-training, and variant and replicate; equal names get a date.
+
+    The variant is left out if the pre-training says it.
+    """
+    parts: dict[str, str] = {}
     for run in store().list("experiment", state="succeeded"):
         for row in leaderboard.read(run).leaderboard:
-            for finetune in row.finetunes:
+            variant = "" if row.arm == NONE or reads(row) else f", variant {line_name(row)}"
+            for i, finetune in enumerate(row.finetunes, 1):
                 # The newest experiment names a tagger that several share.
-                variants.setdefault(finetune, line_name(row))
-    names = {run_id: variants.get(run_id) or _named(store().get(run_id)) for run_id in run_ids}
+                parts.setdefault(finetune, f"{variant}{f', replicate {i}' if len(row.finetunes) > 1 else ''}")
+    names = {run_id: f"{tagger_name(store().get(run_id).manifest.config)}{parts.get(run_id, '')}" for run_id in run_ids}
     return distinct(names, {run_id: store().get(run_id).began.timestamp() for run_id in run_ids})
-
-
-def _named(run: Run) -> str:
-    config = run.manifest.config
-    before = f"{corpus_name(config['first'])}, then " if config.get("first") else ""
-    return f"{encoder(config['init'])} on {before}{corpus_name(config['train'])}"
 
 
 def tagged(run_id: str) -> TagResult | PredictResult:

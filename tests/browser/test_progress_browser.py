@@ -128,7 +128,7 @@ def test_progress_strip_shows_a_run_and_its_end_without_moving_pages(
         thread.join()
     expect(strip.get_by_text("Stopped")).to_be_visible()
     page.wait_for_function("window.told.length")
-    assert page.evaluate("window.told") == ["Fine-tune tiny on my-train has ended."]
+    assert page.evaluate("window.told") == ["Fine-tune tiny on my-train, no further pre-training has ended."]
     strip.get_by_role("link", name=re.compile("Fine-tune tiny")).click()
     expect(page).to_have_url(re.compile(f"/Training.*run={run.id}"))
     expect(page.locator(STRIP).get_by_role("link")).to_have_count(0)

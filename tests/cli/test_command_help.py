@@ -119,10 +119,10 @@ def test_runs_are_listed_and_shown_with_titles_and_without_braces(command: Comma
     tuned = finished.tuned(home, made, "tiny", 0.6)
     [line] = command("runs", "list")[1].splitlines()
     assert line.startswith(tuned.id)
-    assert line.endswith("finished    Fine-tune tiny on my train")
-    assert json.loads(command("runs", "list", "--json")[1])["runs"][0]["title"] == "Fine-tune tiny on my train"
+    assert line.endswith("finished    Fine-tune tiny on my train, no further pre-training")
+    assert json.loads(command("runs", "list", "--json")[1])["runs"][0]["title"] == "Fine-tune tiny on my train, no further pre-training"
     shown = command("runs", "show", tuned.id)[1]
-    assert shown.startswith("Fine-tune tiny on my train\n")
+    assert shown.startswith("Fine-tune tiny on my train, no further pre-training\n")
     assert not re.search(r"[{}\[\]]|'", shown)
     assert max(map(len, shown.splitlines())) < 240
     assert json.loads(command("runs", "show", tuned.id, "--json")[1])["result"] == runs.get(tuned.id).result()

@@ -70,8 +70,8 @@ def _lower_map(page: Page) -> None:
 def _two_trainings(page: Page) -> None:
     page.get_by_role("button", name="Trainings within experiments").click()
     settled(page)
-    for name in ("Fine-tune minilm on", "Fine-tune minilm pre-trained"):
-        pick(page, "Look at", re.compile(f"^{name}"), typed=name)
+    for name in ("no further pre-training", "pre-trained on"):
+        pick(page, "Look at", re.compile(f"^Fine-tune minilm on .*, {name}"), typed=name)
         page.keyboard.press("Escape")  # close the list, which covers what is below
     settled(page)
 

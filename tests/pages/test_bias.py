@@ -264,7 +264,8 @@ def test_harder_test_sets_are_shown_with_their_edits_and_a_frontier_of_taggers(h
     points = bias.frontier_points(
         bias.standings(group.runs), hard.fingerprint, training.names(group.runs), certain=False
     )
-    assert {one.name: one.best for one in points} == {"tiny on my train": False, "minilm on my train": True}
+    alone = "on my train, no further pre-training"
+    assert {one.name: one.best for one in points} == {f"Tagger (tiny) {alone}": False, f"Tagger {alone}": True}
     app = opened(PAGE)
     html = raw_html(app)
     assert "my test, oov, certain names" in html

@@ -372,11 +372,12 @@ def test_derived_texts_are_named_after_their_selection_or_corpus(home: Path) -> 
     task = Library(home).find(made["task"].fingerprint)
     rest = Library(home).subset(task, np.arange(3), name=f"{task.name}{LEARNABLE}", origin={"from": task.fingerprint})
     assert titles.text_name(rest.fingerprint) == titles.text_name(task.fingerprint) == task.name
-    assert titles.text_name(chosen) == "ngram-perplexity 7"
+    assert titles.text_name(chosen) == "7 selected sentences (ngram-perplexity)"
     options = {"corpora": (rest.fingerprint, chosen), "init": "tiny"}
     run = finished.finish(home, "pretrain", options, finished.constant(finished.pretrained()))
-    assert titles.title(run) == f"Pre-train tiny on {task.name} and ngram-perplexity 7"
-    assert titles.encoder(run.id) == f"tiny pre-trained on {task.name} and ngram-perplexity 7"
+    both = f"{task.name} and 7 selected sentences (ngram-perplexity)"
+    assert titles.title(run) == f"Pre-train tiny on {both}"
+    assert titles.encoder(run.id) == f"tiny pre-trained on {both}"
 
 
 def test_a_selection_of_the_experiment_is_shown_while_the_experiment_runs(home: Path) -> None:

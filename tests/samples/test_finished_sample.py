@@ -145,7 +145,7 @@ def test_home_shows_the_error_of_a_damaged_sample(home: Path, tmp_path: Path, mo
 def test_a_finished_sample_has_one_tagger_that_is_an_ordinary_run(home: Path, sample: Name) -> None:
     with within(projects.open_finished_sample(sample).slug):
         [(run, name)] = taggers.here().items()
-        assert name == f"minilm on {sample}-train"
+        assert name == f"Tagger on {sample}-train, no further pre-training"
         assert run in {each.id for each in runs.own("finetune")}
         refuse_changed(Path(taggers.model(run)))
         removals.remove_run(run)

@@ -152,7 +152,7 @@ def test_miner_trains_predicts_and_writes_a_card(parts: dict[str, Any]) -> None:
     for words in ("import pipeline", "vocabulary.json", "CRF", "| head |", "| constrained |"):
         assert words not in card
     assert all(text.startswith("python -m core predict") for text in training.loading(run.id).values())
-    assert title(run) == "Fine-tune tiny as MINER on l1"
+    assert title(run) == "Fine-tune tiny as MINER on l1, no further pre-training"
     assert evaluated(run, parts["dev"]) == list(result.test.micro_f1)
     done("predict", model=run.id, corpus=parts["dev"])
     (tagged,) = runs.listed("tag")

@@ -68,7 +68,7 @@ def test_held_out_sentences_are_left_out_and_types_are_renamed(
     notes = " ".join(run.state().notes)
     assert "1 sentence of theirs is in held-out data and left out." in notes
     assert "the output weights of PER are reused; VERB only trains the encoder." in notes
-    assert title(run) == "Fine-tune tiny on theirs, then train"
+    assert title(run) == "Fine-tune tiny on theirs, then train, no further pre-training"
     card = (run.artifacts / "model" / "README.md").read_text("utf-8")
     assert "| first | theirs | 20 |" in card
     assert "| first_epochs | 2 |" in card

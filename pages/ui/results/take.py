@@ -1,6 +1,6 @@
 """A table of all `finetune` runs, the options in which two of them differ, and everything that can be exported."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -11,10 +11,8 @@ from core import shown_command as commands
 from core import terms
 from core.experiment import deliver, results
 from core.experiment.report.parts import Cover
-from core.experiment.results import TaggerRow
 from core.projects import runs
 from core.projects import view as projects
-from core.projects.titles import encoder, run_titles
 from core.shown import duration
 from core.tagging import view as taggers
 from pages.ui.frame import guard
@@ -44,24 +42,13 @@ COLUMNS = {
 }
 
 
-def origin(row: TaggerRow) -> str:
-    """Return the encoder that a tagger started from."""
-    return str(encoder(row.init))
-
-
-def names(rows: Sequence[results.TaggerRow]) -> dict[str, str]:
-    """Return {run id: name of the tagger}; the name consists of its encoder and its training set."""
-    words = {row.run: f"{origin(row)} on {row.train}" for row in rows}
-    return run_titles([runs.get(row.run) for row in rows], lambda run: words[run.id])
-
-
 def trainings() -> None:
     """Show all fine-tunings, including those of experiments, and compare the options of two."""
     rows = results.tagger_rows()
     if not rows:
         st.info("No tagger has been trained yet.")
         return
-    called = names(rows)
+    called = taggers.names([row.run for row in rows])
     lines = [
         {
             "name": called[row.run],

@@ -43,10 +43,9 @@ def query() -> dict[str, str]:
 
 
 def try_it(run_labels: Mapping[str, str]) -> None:
-    """Draw the form and what the last try found. run_labels: {`finetune` run: name}, in the order of the field."""
+    """Draw the form and what the last try found. run_labels: {`finetune` run: name}; the field lists these first."""
     here = taggers.here()
-    names = {run: name for run, name in run_labels.items() if run in here}
-    names |= {run: name for run, name in here.items() if run not in names}
+    names = {run: here[run] for run in (*run_labels, *here) if run in here}
     if not names:
         _no_tagger(run_labels)
         return
