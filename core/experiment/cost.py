@@ -21,7 +21,7 @@ from core.experiment.arms import AUGMENT, CONTROL, DISTANT, GROWS, NONE, PSEUDO,
 from core.experiment.config import SPLITS, ExperimentConfig, Replicate, tokens_read
 from core.experiment.more_labels import SECONDS, seconds_per_sentence
 from core.experiment.reference import KINDS
-from core.experiment.steps import CHECK, Stages, Step, in_order, lines
+from core.experiment.steps import CHECK, Line, Stages, Step, in_order, lines
 from core.kind import Job, Kind, Options, plan
 from core.models.networks import ON_ENCODER
 from core.reporter import Parted, Silent
@@ -485,21 +485,7 @@ def cost(
     labels: number of training sentences, for a part of L_C that is not sealed yet; 0: all.
     """
     job = Lookup(home, cast(RunContext, Silent()), kinds)
-    names = {role: getattr(config, role) for role in ("task", "domain", "train", "dev", "test", "assisting")}
-    corpora = {role: job.corpus(name) for role, name in names.items() if name}
-    corpora = _halved(config, corpora) if config.cross else corpora
-    if labels:
-        train = corpora["train"]
-        fewer = replace(train, n_sentences=labels, n_tokens=round(labels * train.n_tokens / len(train)))
-        corpora["train"] = fewer
-        job = replace(job, stand_ins={train.fingerprint: fewer})
-    lists = ("sources", "also_test", "dictionary")
-    further = {role: [job.corpus(name) for name in getattr(config, role)] for role in lists}
-    speeds = Speeds(RunStore(home))
-    stages = Stages(config, job)
-    seconds = Seconds(config, measured, corpora, **further, firsts=stages.firsts, others=others or {}, speeds=speeds)
-    planned = lines(stages, measured.pieces["task"])
-    steps = [step for block in in_order(planned, config.stops) for step in block]
+    job, seconds, planned, steps = _planned(config, measured, job, others or {}, Speeds(RunStore(home)), labels=labels)
     # With fewer labels, runs that read all labels cannot be reused.
     runs = _look(job, [step for step in steps if not (labels and step.kind in OF_LABELS)])
     takes = {step: 0.0 if step in runs else seconds.of(step) for step in steps}
@@ -523,6 +509,57 @@ def cost(
         basis=" ".join(seconds.basis),
         person={str(line.cell): more * each for line in planned if (more := line.cell.arm.more)},
     )
+
+
+def by_arm(
+    config: ExperimentConfig,
+    measured: CalibrateResult,
+    home: Path,
+    kinds: Mapping[str, Kind],
+    others: Mapping[str, CalibrateResult],
+    *,
+    speeds: Speeds,
+) -> dict[str, float]:
+    """Return {arm: seconds} of an experiment as if none of its runs had finished. Arguments: as in `cost`, `Seconds`.
+
+    The seconds of an arm are those with all budgets and encoders. Shared work is counted with the first of the arms.
+    """
+    job = Lookup(home, cast(RunContext, Silent()), kinds)
+    _, seconds, planned, steps = _planned(config, measured, job, others, speeds)
+    found = {line.cell.arm.plain_name: 0.0 for line in planned}
+    for step in steps:
+        if step.kind != CHECK:
+            found[step.cell.arm.plain_name] += seconds.of(step)
+    return found
+
+
+def _planned(
+    config: ExperimentConfig,
+    measured: CalibrateResult,
+    job: Lookup,
+    others: Mapping[str, CalibrateResult],
+    speeds: Speeds,
+    *,
+    labels: int = 0,
+) -> tuple[Lookup, Seconds, list[Line], list[Step]]:
+    """Return the job that looks for runs, the estimates, the variants, and their steps in order.
+
+    labels: as in `cost`.
+    """
+    names = {role: getattr(config, role) for role in ("task", "domain", "train", "dev", "test", "assisting")}
+    corpora = {role: job.corpus(name) for role, name in names.items() if name}
+    corpora = _halved(config, corpora) if config.cross else corpora
+    if labels:
+        train = corpora["train"]
+        fewer = replace(train, n_sentences=labels, n_tokens=round(labels * train.n_tokens / len(train)))
+        corpora["train"] = fewer
+        job = replace(job, stand_ins={train.fingerprint: fewer})
+    lists = ("sources", "also_test", "dictionary")
+    further = {role: [job.corpus(name) for name in getattr(config, role)] for role in lists}
+    stages = Stages(config, job)
+    seconds = Seconds(config, measured, corpora, **further, firsts=stages.firsts, others=others, speeds=speeds)
+    planned = lines(stages, measured.pieces["task"])
+    return job, seconds, planned, [step for block in in_order(planned, config.stops) for step in block]
 
 
 def _look(job: Job, steps: Iterable[Step]) -> dict[Step, Run]:

@@ -1,15 +1,18 @@
 """Plans of experiments and studies, for pages and commands before a start: options, cost and forecasts."""
 
+import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from core import cards
-from core.errors import ConfigError, RunError
+from core.errors import ConfigError, RunError, WinnowError
 from core.experiment import more_labels
 from core.experiment.config import ExperimentConfig
 from core.experiment.cost import Cost, calibration_options
+from core.experiment.cost import by_arm as cost_by_arm
 from core.experiment.cost import cost as cost_of
 from core.experiment.foresight import Foresight, foresee, larger
 from core.experiment.study import (
@@ -29,6 +32,7 @@ from core.projects.home import kept_per_home, library, store
 from core.runs import result
 from core.tagging import calibrate
 from core.tagging.calibrate import CalibrateResult
+from core.tagging.estimate import Speeds
 
 STAGES = tuple(name for name, field in ExperimentConfig.model_fields.items() if isinstance(field.default, dict))
 DEMO: Mapping[str, object] = {
@@ -169,6 +173,43 @@ def cost_if_known(options: Mapping[str, object]) -> Cost | None:
     config = ExperimentConfig.parse(dict(options))
     known = all(_timed(config, encoder) for encoder in ("", *config.encoders))
     return cost(options) if known else None
+
+
+def seconds_by_arm(options: Mapping[str, object], further: Iterable[str] = ()) -> dict[str, float]:
+    """Return {arm: estimated seconds} of an experiment as if nothing had finished; {} if this machine was not timed.
+
+    further: arms that the experiment lacks. Each gets the seconds that it would add, with its controls. An arm that
+    does not fit the options is left out.
+    """
+    known = store().list("calibrate", "pretrain", "finetune", state="succeeded")
+    return _seconds_by_arm(json.dumps(dict(options)), tuple(further), tuple(run.id for run in known))
+
+
+@kept_per_home(16)
+def _seconds_by_arm(asked: str, further: tuple[str, ...], finished: tuple[str, ...]) -> dict[str, float]:
+    """Compute `seconds_by_arm`. asked: options in JSON. finished: ids of runs, for the cache key."""
+    options, speeds = json.loads(asked), Speeds(store())
+
+    def by_arm(config: ExperimentConfig) -> dict[str, float]:
+        measured = {encoder: timed(config, encoder) for encoder in ("", *config.encoders)}
+        wanted = plan(KINDS["experiment"], config, home()).config
+        assert isinstance(wanted, ExperimentConfig)
+        return cost_by_arm(wanted, measured.pop(""), home(), KINDS, measured, speeds=speeds)
+
+    found: dict[str, float] = {}
+    with suppress(WinnowError):
+        found = by_arm(ExperimentConfig.parse(options))
+        whole = sum(found.values())
+        for name in further:
+            with suppress(WinnowError):
+                wider = by_arm(ExperimentConfig.parse({**options, "arms": (*options["arms"], name)}))
+                found.setdefault(name, sum(wider.values()) - whole)
+    return found
+
+
+def labelling_seconds(sentences: int) -> float:
+    """Return the seconds that a person needs to label so many sentences, by the time that earlier ones took."""
+    return sentences * (more_labels.seconds_per_sentence(store()) or more_labels.SECONDS)
 
 
 def timed_while_busy(options: Mapping[str, object]) -> bool:

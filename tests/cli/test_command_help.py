@@ -120,7 +120,10 @@ def test_runs_are_listed_and_shown_with_titles_and_without_braces(command: Comma
     [line] = command("runs", "list")[1].splitlines()
     assert line.startswith(tuned.id)
     assert line.endswith("finished    Fine-tune tiny on my train, no further pre-training")
-    assert json.loads(command("runs", "list", "--json")[1])["runs"][0]["title"] == "Fine-tune tiny on my train, no further pre-training"
+    assert (
+        json.loads(command("runs", "list", "--json")[1])["runs"][0]["title"]
+        == "Fine-tune tiny on my train, no further pre-training"
+    )
     shown = command("runs", "show", tuned.id)[1]
     assert shown.startswith("Fine-tune tiny on my train, no further pre-training\n")
     assert not re.search(r"[{}\[\]]|'", shown)

@@ -21,7 +21,7 @@ from core.experiment.words import VERDICT_MARKS, line_name
 from core.projects import runs
 from core.projects.home import library, store
 from core.tagging.evaluations import read_predictions
-from pages.ui.training.experiment import arm_label
+from pages.ui.training.variants import arm_label, grouped
 from tests import fake_llm, smallest_options
 from tests.conftest import ROOT, sentence
 from tests.experiment.test_arms import SPLITS, fill_all
@@ -127,6 +127,33 @@ def test_every_arm_is_counted_in_the_cost(run_id: str) -> None:
     lines = in_figures(planned)
     assert all(any(line.startswith(f"{cell} ") for line in lines) for cell in cells)
     assert all(step.kind in _WORDS for step in planned.steps)  # the words for the progress
+    assert sum(experiments.seconds_by_arm(wanted).values()) == pytest.approx(planned.seconds)
+    start = {**wanted, "arms": wanted["arms"][:1], "claim": "", "looks": ()}
+    added = experiments.seconds_by_arm(start, wanted["arms"])
+    for name in wanted["arms"][1:]:
+        wider = experiments.cost({**start, "arms": (*start["arms"], name)}).seconds
+        assert added[name] == pytest.approx(wider - experiments.cost(start).seconds), name
+
+
+@pytest.mark.parametrize("group", ["text", "labels", "ready", "other"])
+def test_every_arm_is_in_one_group(group: str) -> None:
+    expected = {
+        "text": ("none", "random", "classifier", "tapt", "dapt", "tapt+dapt", "random-only", "length-matched-random"),
+        "labels": (
+            "labels:+100",
+            "none+dictionary",
+            "distant",
+            "distant:random",
+            "self-train",
+            "transfer:x",
+            "skl:1",
+            "all",
+        ),
+        "ready": ("dictionary", "llm:m@http://127.0.0.1:1/v1"),
+        "other": ("states", "span", "lpft", "dataaug", "random2low:20%", "base+low:1000", "vectors:x", "lm:x"),
+    }
+    every_name = [name for names in expected.values() for name in names]
+    assert sorted(grouped(every_name)[group]) == sorted(expected[group])
 
 
 def test_every_arm_is_in_every_table(run_id: str) -> None:
@@ -174,7 +201,7 @@ from core.experiment import deliver, results, view
 from core.experiment.cost import _WORDS
 from core.experiment.words import name_of
 from core.projects import runs
-from pages.ui.training.experiment import arm_label, arm_names
+from pages.ui.training.variants import arm_label, arm_names
 from tests.experiment.test_arms import SPLITS
 from tests.finished import html_report
 from tests.untrained import without_training

@@ -100,7 +100,11 @@ def test_the_form_that_decides_has_all_options_of_the_experiment_and_more_replic
     wanted = next_step.deciding_options(run.id)
     seeds = ExperimentConfig.parse(wanted).seeds
     assert len(seeds) == 2 * len(ExperimentConfig.parse(asked).seeds)
-    stale = {"training.experiment.arms": ["none"], "training.experiment.map": "A=B", "training.experiment.seeds": "9"}
+    stale = {
+        "training.experiment.arms.labels": ["self-train"],
+        "training.experiment.map": "A=B",
+        "training.experiment.seeds": "9",
+    }
     app = opened(TRAINING, stale, again=run.id)
     assert app.session_state["training.form"]
     press(app, "training.start")
@@ -126,7 +130,8 @@ def test_the_button_tells_the_planned_time_and_opens_the_form(
     assert [f"--seed {seed}" in step.command for seed in (1, 2, 3, 4, 5)] == [True] * 4 + [False]
     press(app, "results.next.0")
     assert app.text_input(key="training.experiment.seeds").value == "1, 2, 3, 4"
-    assert list(app.multiselect(key="training.experiment.arms").value) == ["none", "dictionary"]
+    assert list(app.multiselect(key="training.experiment.arms").value) == ["none"]
+    assert list(app.multiselect(key="training.experiment.arms.ready").value) == ["dictionary"]
     corpora.remove(made["dev"])
     assert next_step.next_steps(run.id) == ()
     assert "cannot be repeated" in opened(TRAINING, again=run.id).warning[0].value

@@ -1,8 +1,10 @@
 """The page Training: its form, the runs that it starts, and a run in each of its states."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element
 
 from core import cards
+from core import shown_command as commands
 from core.dictionary.view import add_list
 from core.experiment import deliver, find_out
 from core.experiment import view as experiments
@@ -37,6 +40,7 @@ from core.tagging import evaluations, watched
 from core.tagging import view as training
 from core.tagging.config import FinetuneConfig
 from core.text.sentence import Entity, Prediction, Sentence, sentence_id
+from pages.ui.training import variants
 from pages.ui.widgets import plain
 from tests.conftest import Seal
 from tests.fake_models import ready_model
@@ -313,10 +317,54 @@ def test_experiment_takes_options_from_fields_and_from_typed_lines(
     assert (config.train_sizes, config.draws, config.fixed) == ((5, 10), 2, "steps")
     assert (config.taggers, config.dictionary, config.transfer) == (3, (names,), (names,))
     choose(app, ("training.experiment.transfer_epochs", 4))
-    assert (
-        "The labels of names first, then your own (transfer:names)" in widget(app, "training.experiment.arms").options
-    )
+    assert "The labels of names first, then your own (transfer:names)" in widget(app, f"{ARMS}.labels").options
     assert config.arms == ("none", "random", "classifier", "highc2low:30%", "dataaug")
+
+
+def cells(app: AppTest, name: str) -> list[list[str]]:
+    """Return the rows of the table with this name."""
+    [found] = [each.proto.body for each in app.main.get("html") if f'aria-label="{name}' in each.proto.body]
+    return [[unescape(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)] for row in found.split("<tr>")[2:]]
+
+
+def test_variants_are_offered_in_groups_and_start_in_the_order_of_picking(parts: Parts, started: Started) -> None:
+    app = opened(PAGE, EXPERIMENT)
+    assert widget(app, ARMS).value == ["none", "random", "classifier"]
+    offered = [option for group in variants.GROUPS for option in widget(app, variants.key_of(group)).options]
+    assert len(offered) == len(set(offered)) == len(variants.arm_names({"sources": (), "assisting": ""}))
+    first = [option.rpartition("(")[2].rstrip(")") for option in widget(app, ARMS).options[:4]]
+    assert first == ["none", "random", "classifier", "tapt"]
+    assert [widget(app, f"{ARMS}.{group}").value for group in ("labels", "ready", "other")] == [[], [], []]
+    choose(app, (f"{ARMS}.ready", ["dictionary"]))
+    choose(app, (f"{ARMS}.labels", ["self-train"]), (ARMS, ["none", "classifier", "tapt"]))
+    start(app)
+    arms = ("none", "classifier", "dictionary", "tapt", "self-train")
+    assert tuple(started[-1][1]["arms"]) == arms
+    assert commands.command(*started[-1]).count("--arm") == len(arms)
+
+
+def test_each_variant_has_its_time_its_needs_and_a_persons_time(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = opened(PAGE, {**EXPERIMENT, f"{ARMS}.open.labels": True})
+    baseline = ["No pre-training: the baseline of all others (none)", "not timed yet", "your labels", "none"]
+    assert cells(app, "What each picked variant takes and needs")[0] == baseline
+    others = {row[0].rpartition("(")[2].rstrip(")"): row[1:] for row in cells(app, "Other uses of the time")}
+    assert others["none+dictionary"] == ["not timed yet", "lists of names (not picked yet)", "none"]
+    assert others["labels:+50"] == ["not timed yet", "your labels", "25 min to label 50 sentences"]
+    assert others["transfer"] == ["", "another labelled corpus (not picked yet)", "none"]
+    assert not any("More ways to select text" in each.proto.body for each in app.main.get("html"))
+
+    seconds = {"none": 60.0, "random": 120.0, "classifier": 121.0, "self-train": 600.0}
+    monkeypatch.setattr(
+        experiments,
+        "seconds_by_arm",
+        lambda given, further=(): (
+            seconds if further else {name: value for name, value in seconds.items() if name != "self-train"}
+        ),
+    )
+    app = opened(PAGE, {**EXPERIMENT, f"{ARMS}.open.labels": True})
+    assert [row[1] for row in cells(app, "What each picked variant")] == ["60 s", "2 min", "2 min"]
+    others = {row[0].rpartition("(")[2].rstrip(")"): row[1:] for row in cells(app, "Other uses of the time")}
+    assert (others["self-train"][0], others["none+dictionary"][0]) == ("10 min", "")
 
 
 def test_models_of_others_can_be_chosen_and_another_host_needs_consent(
@@ -330,7 +378,7 @@ def test_models_of_others_can_be_chosen_and_another_host_needs_consent(
     assert "Download a token classifier" in help
 
     def offered() -> list[str]:
-        return [one for one in app.multiselect(key=ARMS).options if "zero-shot:" in one or "llm:" in one]
+        return [one for one in app.multiselect(key=f"{ARMS}.ready").options if "zero-shot:" in one or "llm:" in one]
 
     assert offered() == []
     choose(app, (f"{field}.folder", str(tmp_path / "none")))
@@ -343,7 +391,7 @@ def test_models_of_others_can_be_chosen_and_another_host_needs_consent(
         f"The ready token classifier in {folder}, without training (zero-shot:{folder})",
         f"The language model qwen3:8b at http://127.0.0.1:11434/v1, asked without training ({here})",
     ]
-    start(app, (ARMS, ["none", f"zero-shot:{folder}", here]))
+    start(app, (ARMS, ["none"]), (f"{ARMS}.ready", [f"zero-shot:{folder}", here]))
     config = ExperimentConfig.parse(dict(started[-1][1]))
     assert (config.arms, config.llm) == (("none", f"zero-shot:{folder}", here), {})
     choose(app, (f"{field}.address", "http://user:secret@gpu-box/v1"))
@@ -353,7 +401,7 @@ def test_models_of_others_can_be_chosen_and_another_host_needs_consent(
     [consent] = [box for box in app.checkbox if "leave this computer" in box.label]
     assert consent.label == f"Allow it. {plain('Sentences leave this computer: they go to gpu-box, not encrypted.')}"
     consent.check().run()
-    start(app, (ARMS, ["none", there := "llm:qwen3:8b@http://gpu-box:8000/v1"]))
+    start(app, (ARMS, ["none"]), (f"{ARMS}.ready", [there := "llm:qwen3:8b@http://gpu-box:8000/v1"]))
     config = ExperimentConfig.parse(dict(started[-1][1]))
     assert (config.arms, config.llm, config.hosts) == (("none", there), {"allow_host": "gpu-box"}, ["gpu-box"])
     choose(app, (f"{field}.address", "http://other-box:8000/v1"))  # consent is for one host
@@ -467,7 +515,7 @@ def test_imported_word_vectors_can_be_chosen_for_a_tagger_and_an_experiment(
     start(opened(PAGE, {"training.finetune.preset": "custom", "training.finetune.imported_vectors": "far"}))
     assert FinetuneConfig.parse(dict(started[-1][1])).imported_vectors == "far"
     app = opened(PAGE, {**EXPERIMENT, "training.experiment.imported_vectors": ["far"]})
-    assert any("vectors:far" in option for option in app.multiselect(key=ARMS).options)
+    assert any("vectors:far" in option for option in app.multiselect(key=f"{ARMS}.other").options)
 
 
 @pytest.mark.usefixtures("expert")
@@ -477,7 +525,8 @@ def test_experiment_on_sources_needs_no_task_corpus(parts: Parts, started: Start
     app = opened(PAGE, {**EXPERIMENT, "training.experiment.sources": [parts["domain"]], ARMS: ["tapt"]})
     assert not offers_start(app)  # tapt trains on the task corpus
     typed = {
-        "arms": ["vectors:my-domain", "lm:my-domain"],
+        "arms": [],
+        "arms.other": ["vectors:my-domain", "lm:my-domain"],
         "also_test": [parts["dev"]],
         "cap_tokens": "500",
         "judge": "tiny",
@@ -495,7 +544,7 @@ def test_experiment_on_sources_needs_no_task_corpus(parts: Parts, started: Start
 
 
 def test_experiment_says_before_the_start_that_more_labels_cannot_be_estimated(parts: Parts, started: Started) -> None:
-    app = opened(PAGE, {**EXPERIMENT, ARMS: ["none", "labels:+25"]})
+    app = opened(PAGE, {**EXPERIMENT, ARMS: ["none"], f"{ARMS}.labels": ["labels:+25"]})
     n = len(corpora.find(parts["train"]))
     assert n < LEAST
     words = f"labels:+25 will not be estimated: the training set has {n} sentences; an estimate needs {LEAST}."

@@ -8,15 +8,11 @@ import streamlit as st
 from core import terms
 from core.errors import ConfigError
 from core.experiment import find_out, view
-from core.experiment.arms import ARM_NAMES, ARM_SHAPES, COPIES_HELP, find
-from core.experiment.reference import KINDS as REFERENCES
-from core.importing import view as corpora
+from core.experiment.arms import ARM_SHAPES, COPIES_HELP, NONE, find
 from core.kinds import KINDS
 from core.projects import preferences
-from core.selection import STRATEGIES
-from pages.ui.bias.rebuild import METHODS
 from pages.ui.runs.links import AGAIN
-from pages.ui.training.others import others
+from pages.ui.training import variants
 from pages.ui.training.parts import (
     FIRST_EPOCHS,
     encoder_axis,
@@ -28,39 +24,9 @@ from pages.ui.training.parts import (
     start_from,
     worded,
 )
+from pages.ui.training.variants import arm_label
 from pages.ui.widgets import config_form, corpus_picker, listed, plain
 
-PLAIN = {
-    "none": "No pre-training: the baseline of all others",
-    "tapt": "The task corpus alone",
-    "dapt": "All of the domain corpus",
-    "tapt+dapt": "The task corpus and all of the domain corpus",
-    "random-only": "As much random text of the domain corpus as the task corpus has",
-    "random": "The task corpus and random sentences: the baseline of a selection",
-    "length-matched-random": "The task corpus and random sentences as long as its own",
-    "states": "The encoder without further training; its states are the input of another network",
-    "all": "All sentences of the assisting corpus too",
-    "lpft": "The last layer first, then the whole tagger",
-    "none+dictionary": "No pre-training, but a tagger that sees which words are in lists of names",
-    "self-train": "2,000 selected sentences too, with the labels that a first tagger is sure of",
-    "self-train:random": "The same on random sentences: the baseline of self-train",
-    "distant": "First 2,000 selected sentences labelled by lists of names, then your labels",
-    "distant:random": "The same on random sentences: the baseline of distant",
-    "span": "A type for every span of up to four words: the baseline of miner",
-    "miner": "The span tagger, also trained to represent names of one type alike",
-    "dataaug": f"Labels and copies of them: {METHODS['dataaug'][0][0].lower()}{METHODS['dataaug'][0][1:]}",
-}
-VALUED = {
-    "vectors": "Word vectors of {}",
-    "lm": "The encoder's states after reading {}",
-    "transfer": "The labels of {} first, then your own",
-    "labels": "An estimate with {} labelled sentences, from taggers on parts of the training set",
-    "skl": "Assisting sentences that differ by less than {} nats",
-    "base": "{} random labelled sentences",
-    "base+low": "{0} random labelled sentences, and {0} whose mentions are revealed by their context",
-    "base+near_zero": "{0} random labelled sentences, and {0} whose mentions are revealed equally by name and context",
-    "base+high": "{0} random labelled sentences, and {0} whose mentions are revealed by their name",
-}
 REPEAT = {
     "pipeline": "the selection of sentences, the pre-training and the tagger: answers both questions",
     "tagger": "only the tagger: a quick look. It can show that pre-training helped, but not that choosing the text did",
@@ -69,68 +35,12 @@ BUDGETS = "training.experiment.budgets"  # key of the field
 HOW = ("strategies", "select")  # options of a selection besides its strategy and its size
 
 
-def arm_label(name: str) -> str:
-    """Return the label of a variant: a description and its name. An unknown name is returned unchanged."""
-    head, _, value = name.partition(":")
-    if name in PLAIN:
-        words = PLAIN[name]
-    elif name in STRATEGIES:
-        words = "The task corpus and a selection from the domain corpus"
-    elif value and head in VALUED:
-        words = VALUED[head].format(value)
-    elif head in REFERENCES:
-        words = REFERENCES[head].summary(value).rstrip(".")
-    elif value and head in METHODS:
-        words = f"Labels rebuilt at {value}: {METHODS[head][0][0].lower()}{METHODS[head][0][1:]}"
-    else:
-        return name
-    return f"{words} ({name})"
+def _design(arms: Sequence[str], by_choice: Mapping[str, Any], *, swapped: bool) -> dict[str, Any]:
+    """Ask for sizes of selections, seeds and the planned test, and return these options with the variants.
 
-
-def arm_names(further: Mapping[str, Any], lines: Sequence[str] = ()) -> list[str]:
-    """Return the names of variants to choose from; values come from the corpora and vectors that were picked.
-
-    further: the `sources`, the `imported_vectors`, the `transfer` corpora and the `assisting` corpus of the experiment.
-    lines: names of reference variants that have a value, such as `labels:+100`.
+    arms: picked variants. by_choice: options that `find_out.choice_options` proposes; they are the default.
+    swapped: True if each replicate has its own half of the labels.
     """
-    values = {
-        "SOURCE": [corpora.find(source).name for source in further["sources"]],
-        "CORPUS": [corpora.find(corpus).name for corpus in further.get("transfer", ())],
-        "THRESHOLD": ["1", "2", "4"] if further["assisting"] else [],
-        "RATE": ["20%"],
-        "SIZE": ["1000"],
-        "+N": ["+25", "+50", "+100"],
-    }
-    shapes = (shape.split(":") for shape in ARM_SHAPES)
-    named = [f"{head}:{value}" for head, kind in shapes for value in values.get(kind, ())]
-    imported = [f"vectors:{name}" for name in further.get("imported_vectors", ())]
-    return [*ARM_NAMES, *dict.fromkeys([*named, *imported, *lines])]
-
-
-def variants(
-    further: Mapping[str, Any],
-    by_choice: Mapping[str, Any],
-    unlabelled: bool,
-    *,
-    swapped: bool,
-    lines: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Ask for the variants of the leaderboard, and return the options.
-
-    by_choice: options that `find_out.choice_options` proposes; they are the default. unlabelled: True if
-    there are a T_C and a D_C. swapped: True if each replicate has its own half of the labels. lines: names of reference
-    variants that have a value, such as `labels:+100`.
-    """
-    names = arm_names(further, lines)
-    arms = st.multiselect(
-        "What is compared",
-        names,
-        [name for name in by_choice["arms"] if name in names] if unlabelled else ["none"],
-        arm_label,
-        key="training.experiment.arms",
-        placeholder="pick what the tagger gets in addition to its labels",
-        help="Every verdict needs a variant without pre-training and a random baseline; both are added automatically.",
-    )
     left, right = st.columns(2)
     st.session_state.setdefault(BUDGETS, ", ".join(by_choice["budgets"]))  # a button sets the field too
     budgets = left.text_input(
@@ -150,7 +60,7 @@ def variants(
     rest = {"budgets": listed(budgets), "seeds": seeds, "repeat": repeat, **_multipliers(repeat), **taggers}
     typed, _ = st.session_state.get(TYPED, ((), []))
     planned = _planned([name for name in (*arms, *typed) if find(name).judged], repeat)
-    return {"arms": arms, **rest, **planned}
+    return {"arms": list(arms), **rest, **planned}
 
 
 def _taggers() -> dict[str, Any]:
@@ -263,26 +173,30 @@ def options() -> dict[str, Any] | None:
         )
         return None
     cross = _cross(picked)
-    further, by_choice = _further(), find_out.choice_options()
-    references, asked_alone = others()
+    place, by_choice = st.container(), find_out.choice_options()
+    further = _further()  # below the variants, some of which it offers
     unlabelled = bool((picked["task"] or cross) and picked["domain"])
-    lines = variants(further, by_choice, unlabelled, swapped=bool(cross), lines=references)
+    with place:
+        compared = variants.ask(further, by_choice["arms"] if unlabelled else [NONE])
+    lines = _design(compared.arms, by_choice, swapped=bool(cross))
     encoder = {"encoder": start_from("experiment"), **settings("experiment", (), ("quick", "paper"))}
     stages = _numbers(further)
     rare = _rare(further)
     arms, typed = _advanced()
     if AGAIN not in st.query_params:  # an experiment that is repeated brings its own options of the selection
         stages |= as_chosen(by_choice, (*lines["arms"], *arms))
+    asked = {**picked, **cross, **further, **lines, **encoder, **rare}
     try:
-        asked = {**picked, **cross, **further, **lines, **encoder, **rare}
-        asked |= view.stage_options(typed, stages | asked_alone)
         asked["arms"] = (*lines["arms"], *arms)
+        asked |= view.stage_options(typed, stages | compared.options)
         # Parsed now, so that an error shows before Start.
         view.calibrations(asked)
     except ConfigError as error:
+        variants.show(compared, asked, fits=False)
         st.warning(plain(str(error)), icon=":material/error:")
         st.caption(f"What a variant needs is picked under “{FURTHER}”.")
         return None
+    variants.show(compared, asked, fits=True)
     return asked
 
 

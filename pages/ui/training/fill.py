@@ -11,7 +11,8 @@ from core.experiment.config import ExperimentConfig
 from core.importing import view as corpora
 from core.projects import preferences
 from core.shown_command import flat
-from pages.ui.training.experiment import NUMBERS, TYPED, arm_names
+from pages.ui.training.experiment import NUMBERS, TYPED
+from pages.ui.training.variants import arm_names, fill_in
 
 KEY = "training.experiment"
 NAMES = {  # {option: end of its field's key}, if they differ
@@ -47,7 +48,7 @@ def fill(options: Mapping[str, Any]) -> None:
             state[_key(name, config)] = _value(name, getattr(config, name))
     known = arm_names(dict(config))
     first_typed = next((i for i, name in enumerate(config.arms) if name not in known), len(config.arms))
-    state[f"{KEY}.arms"] = list(config.arms[:first_typed])  # typed ones come last, and the order must stay
+    fill_in(config.arms[:first_typed])  # typed ones come last, and the order must stay
     _fill_stages(config, config.arms[first_typed:])
 
 

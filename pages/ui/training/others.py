@@ -17,16 +17,13 @@ KEY = "training.experiment"
 
 def others() -> tuple[list[str], dict[str, dict[str, Any]]]:
     """Ask for a ready model and a language model; return the names of their variants, and options of `llm`."""
-    with st.expander("Models of others: a ready model, a language model", icon=":material/smart_toy:"):
-        left, right = st.columns(2)
-        with left:
-            folder = ready_model(KEY)
-        with right:
-            asked = language_model(KEY)
-        names = [find(f"zero-shot:{folder}").name] if folder else []
-        names += [find("llm:{model}@{address}".format(**asked)).name] if asked else []
-        if names:
-            st.caption("Add it under What is compared.")
+    left, right = st.columns(2)
+    with left:
+        folder = ready_model(KEY)
+    with right:
+        asked = language_model(KEY)
+    names = [find(f"zero-shot:{folder}").name] if folder else []
+    names += [find("llm:{model}@{address}".format(**asked)).name] if asked else []
     host = asked.get("allow_host") if asked else None
     return names, {"llm": {"allow_host": host}} if host else {}
 
