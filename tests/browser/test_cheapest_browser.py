@@ -66,7 +66,11 @@ def test_lines_are_chosen_run_and_the_button_of_the_sentence_fills_in_the_form_t
     settled(page)
     page.get_by_text("Sources, borrowed labels, lists of names").click()
     several(page, re.compile("^Lists of names for the variants"), "dictionary", "my-names")
-    several(page, "What is compared", "arms", "(dictionary)", "(none+dictionary)")
+    page.get_by_text("Other uses of the time: more labels").click()
+    several(page, "Compare other uses of the time too", "arms-labels", "(none+dictionary)")
+    expect(page.get_by_role("table", name="What each picked variant takes")).to_contain_text("(none+dictionary)")
+    page.get_by_text("No training: lists of names").click()
+    several(page, "Compare without training too", "arms-ready", "(dictionary)")
     pick(page, "Start from", re.compile("tiny"), typed="tiny")
     for label, value in FIELDS.items():
         field = page.get_by_label(label, exact=True).and_(page.locator("input"))
@@ -103,8 +107,8 @@ def test_lines_are_chosen_run_and_the_button_of_the_sentence_fills_in_the_form_t
     settled(page)
     for label, value in {**FIELDS, "Seeds": "1, 2, 3, 4"}.items():
         expect(page.get_by_label(label, exact=True).and_(page.locator("input"))).to_have_value(value)
-    for variant in ("none", "dictionary", "none+dictionary"):
-        expect(page.locator(".st-key-training-experiment-arms")).to_contain_text(f"({variant})")
+    for group, variant in (("", "none"), ("-ready", "dictionary"), ("-labels", "none+dictionary")):
+        expect(page.locator(f".st-key-training-experiment-arms{group}")).to_contain_text(f"({variant})")
     expect(page.get_by_text("Time, about")).to_be_visible()
     before = len(runs.listed("experiment"))
     press(page, "Start the experiment")

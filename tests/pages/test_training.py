@@ -347,6 +347,9 @@ def test_each_variant_has_its_time_its_needs_and_a_persons_time(parts: Parts, mo
     app = opened(PAGE, {**EXPERIMENT, f"{ARMS}.open.labels": True})
     baseline = ["No pre-training: the baseline of all others (none)", "not timed yet", "your labels", "none"]
     assert cells(app, "What each picked variant takes and needs")[0] == baseline
+    assert cells(app, "What each picked")[2][0] == (
+        "Learns what distinguishes the task corpus from the rest of the domain corpus, by meaning and wording (classifier)"
+    )
     others = {row[0].rpartition("(")[2].rstrip(")"): row[1:] for row in cells(app, "Other uses of the time")}
     assert others["none+dictionary"] == ["not timed yet", "lists of names (not picked yet)", "none"]
     assert others["labels:+50"] == ["not timed yet", "your labels", "25 min to label 50 sentences"]

@@ -24,7 +24,7 @@ from pages.ui.training.parts import (
     start_from,
     worded,
 )
-from pages.ui.training.variants import arm_label
+from pages.ui.training.variants import FURTHER, arm_label
 from pages.ui.widgets import config_form, corpus_picker, listed, plain
 
 REPEAT = {
@@ -149,7 +149,6 @@ TRANSDUCTIVE = {
     "dev": f"are read as plain text if they are in the {terms.DEV.word}",
     "all": "are read as plain text",
 }
-FURTHER = "Sources, borrowed labels, lists of names, harder test sets"
 NUMBERS = {
     ("pretrain", "epochs"): "Pre-training: epochs",
     ("finetune", "epochs"): "Fine-tuning: epochs, at most",

@@ -93,7 +93,11 @@ WAITING = {
     "lm": (OTHER, "The encoder's states after reading another corpus", NEEDS["sources"]),
 }
 COLUMNS = {"variant": "Variant", "time": "Time here", "needs": "Needs", "person": "Your time"}
+WRAPPED = ("variant", "needs", "person")
 MISSING = "not picked yet"
+FURTHER = "Sources, borrowed labels, lists of names, harder test sets"  # the fields for what variants need
+ABOVE = f"Pick them under “{ASKED[TEXT]}”. Each is pre-trained on the task corpus and on what it selects."
+BELOW = f"What is not picked yet is picked under “{FURTHER}”, or in the fields above."
 UNTIMED = "not timed yet"
 TIMES = (
     "Time here: on this machine, with the baselines that a variant adds, as if nothing had been computed before. The "
@@ -230,35 +234,49 @@ def show(picked: Picked, given: Mapping[str, Any], *, fits: bool) -> None:
     given: options of the experiment. fits: False if they have an error; then the times are not known.
     """
     own = view.seconds_by_arm(given) if fits else {}
-    chosen = list(dict.fromkeys((*own, *given["arms"])))  # with the baselines that are added
+    # With the baselines that are added. Without times, a typed variant may be unknown.
+    chosen = list(dict.fromkeys((*own, *(given["arms"] if fits else picked.arms))))
     rest = {group: [name for name in names if name not in chosen] for group, names in picked.offered.items()}
     rest = {group: rest[group] for group in picked.places if group}
     further = [name for names in rest.values() for name in names]
     seconds = view.seconds_by_arm(given, further) if own and further else own
     with picked.places[""]:
-        table([_row(name, seconds, given) for name in chosen], COLUMNS, "What each picked variant takes and needs")
+        table(
+            [_row(name, seconds, given) for name in chosen],
+            COLUMNS,
+            "What each picked variant takes and needs",
+            wrapped=WRAPPED,
+        )
         st.caption(TIMES if own else TIMES_LATER)
     for group, names in rest.items():
         heads = [name.partition(":")[0] for name in picked.offered[group]]
         rows = [_row(name, seconds, given) for name in names]
         rows += [_waiting(head) for head, (of, *_) in WAITING.items() if of == group and head not in heads]
         with picked.places[group]:
-            table(rows, COLUMNS, f"{FOLDED[group]}: what each variant takes and needs")
+            table(rows, COLUMNS, f"{FOLDED[group]}: what each variant takes and needs", wrapped=WRAPPED)
+            st.caption(ABOVE if group == TEXT else BELOW)
 
 
 def _row(name: str, seconds: Mapping[str, float], given: Mapping[str, Any]) -> dict[str, str]:
     arm = find(name)
     unknown = "" if seconds else UNTIMED
     takes = duration(seconds[name]) if name in seconds else unknown
-    words = arm_label(name)
     return {
-        "variant": words if words != name else f"{arm.summary.rstrip('.')} ({name})",
+        "variant": _words(name),
         "time": takes,
         "needs": _needs(arm, given),
         "person": f"{duration(view.labelling_seconds(arm.more))} to label {arm.more:,} sentences"
         if arm.more
         else "none",
     }
+
+
+def _words(name: str) -> str:
+    """Describe a variant; a strategy by how it selects."""
+    if name in STRATEGIES and name not in PLAIN:
+        return f"{STRATEGIES[name].summary.rstrip('.')} ({name})"
+    label = arm_label(name)
+    return label if label != name else f"{find(name).summary.rstrip('.')} ({name})"
 
 
 def _needs(arm: Arm, given: Mapping[str, Any]) -> str:
