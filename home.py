@@ -13,7 +13,7 @@ from core.shown import count
 from core.tagging import view as taggers
 from pages.ui import home_steps
 from pages.ui.empty import picture, sample_buttons
-from pages.ui.frame import local_badge, page, spoilt_files
+from pages.ui.frame import page, privacy_line, spoilt_files
 from pages.ui.middleware import no_such_page
 from pages.ui.project import open_project, page_link
 from pages.ui.results import try_it
@@ -28,6 +28,7 @@ WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.LABELS, terms.LEAK, terms
 def main() -> None:
     """Draw the page."""
     with page("Winnow", "Find the part of a large corpus that is worth pre-training on.", WORDS):
+        privacy_line()
         no_such_page()
         listed = runs.own(*LISTED)
         _try()
@@ -56,7 +57,7 @@ def _try() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         label = ":primary[**Try it on a document**]"
         page_link(RESULTS, label=label, icon=":material/find_in_page:", query=try_it.query(), width="content")
-        st.caption("Paste a clause or drop a PDF: the tagger marks the entities in its text.", width="content")
+        st.caption("Paste a sentence or drop a PDF: the tagger marks the entities in its text.", width="content")
 
 
 def _samples() -> None:
@@ -79,7 +80,6 @@ def _machine() -> None:
     if reason := cards.hindrance():
         st.warning(plain(reason), icon=":material/memory:")
     with st.container(horizontal=True, vertical_alignment="center"):
-        local_badge()
         st.caption(f"{count(cores(), 'core')}, {_card()}, {size(free)} of {size(total)} free in {plain(str(home()))}")
 
 

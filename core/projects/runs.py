@@ -117,6 +117,11 @@ def recipients() -> list[str]:
     return sorted({place for place in on if place.startswith("ray:")} | {host for host in hosts if host})
 
 
+def asked_hosts() -> list[str]:
+    """Return the hosts of language models to which any run of this project was allowed to send sentences, sorted."""
+    return sorted({host for run in listed(*ASKING) if (host := run.manifest.config.get("allow_host"))})
+
+
 def start(kind: str, options: Mapping[str, object], on: str = "", *, run_anyway: bool = False) -> str:
     """Start a run in a new process and return its id. A finished run with the same key is reused.
 

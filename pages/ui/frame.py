@@ -12,7 +12,7 @@ from core import door, errors
 from core.errors import CorpusError, WinnowError
 from core.files import on_disk
 from core.paths import confine, home, machine_home
-from core.projects import audit, runs
+from core.projects import audit, privacy, runs
 from core.projects import view as projects
 from core.projects.titles import title
 from core.projects.view import unreadable
@@ -22,7 +22,7 @@ from pages.ui.project import page_link
 from pages.ui.runs.links import link
 from pages.ui.runs.words import brief, ending, share
 from pages.ui.terms import expert_switch, glossary
-from pages.ui.widgets import forget_presses, plain
+from pages.ui.widgets import forget_presses, plain, same_command
 
 ROOT = Path(__file__).resolve().parents[2]
 ASSETS = ROOT / "assets"
@@ -44,6 +44,13 @@ PAGES = {
 BUG = "This is a bug in Winnow"
 STRIP_POLL, STRIP_MOST = 2.0, 3  # seconds between updates; most runs listed
 ABOUT = "**Winnow** finds the part of a large corpus that is worth pre-training on. Nothing leaves this machine."
+PROMISE = (
+    "Texts, labels, models and results stay in folders of this machine. There is no telemetry, and your browser loads "
+    "fonts and scripts from this program only. An encoder is fetched only if you ask for it. Sentences leave this "
+    "machine only if you name a cluster, or a language model on another computer, and allow it. While it computes, the "
+    "line that you opened names it."
+)
+VERDICTS = {"ok": ":material/check:", "look": ":material/visibility:", "bad": ":material/error:"}
 _theme = st.components.v2.component("winnow_theme", js=(ASSETS / "theme.js").read_text(encoding="utf-8"))
 _focus = st.components.v2.component("winnow_focus", js=(ASSETS / "focus.js").read_text(encoding="utf-8"))
 _ended = st.components.v2.component(
@@ -227,6 +234,24 @@ def local_badge() -> None:
         color="green",
         help="Winnow sends nothing anywhere: no telemetry, no fonts, no models fetched unless you ask for one.",
     )
+
+
+def privacy_line() -> None:
+    """Show that nothing leaves this machine, or what does, with the details behind a button."""
+    with st.container(horizontal=True, vertical_alignment="center", key="privacy"):
+        local_badge()
+        opened = st.popover("What this means", type="tertiary", key="home.privacy", on_change="rerun")
+    if opened.open:
+        with opened:
+            _privacy()
+
+
+def _privacy() -> None:
+    st.markdown(PROMISE)
+    if hosts := runs.asked_hosts():
+        st.warning(f"Runs of this project have sent sentences to {plain(', '.join(hosts))}.", icon=":material/lan:")
+    st.markdown("\n".join(f"- {VERDICTS[check.verdict]} {plain(check.says)}" for check in privacy.checks()))
+    same_command("home.privacy.command", "python -m core doctor --privacy")
 
 
 def _log_file() -> None:

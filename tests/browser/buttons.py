@@ -14,7 +14,7 @@ BY_WALK = {
         corpora.check corpora.undo corpora.split.start corpora.split.roles corpora.removal corpora.remove
         corpora.remove.all corpora.waiting.* corpora.forget.*
     """,
-    "words": "frame.words",
+    "words": "frame.words home.privacy",
     "project": """
         project.menu project.new project.rename project.archive project.unarchive project.export
         project.import home.finished.*

@@ -580,6 +580,8 @@ def assisting(one: Walk) -> None:
 def words(one: Walk) -> None:
     one.go("Selection")
     one.press("frame.words", sees="The large corpus of plain text from which sentences are selected.")
+    one.go("")
+    one.press("home.privacy", sees="There is no telemetry")
 
 
 @walk

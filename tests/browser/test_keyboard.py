@@ -151,7 +151,7 @@ def test_the_keyboard_alone_leads_from_the_sample_to_verdict_clause_and_sentence
             break
         page.keyboard.press("ArrowRight")  # opens the next tab
         settled(page)
-    reach(page, page.get_by_label("A clause, or several pages"))
+    reach(page, page.get_by_label("A sentence, or several pages"))
     page.keyboard.type("The Guarantor, Fairmont Bank, pays Harlow Mills Ltd 5,000 pounds.")
     press(page, page.get_by_role("button", name="Find entities"))
     expect(page.get_by_role("region", name="The text").locator("mark").first).to_be_visible()

@@ -110,6 +110,7 @@ OWN_WORDS: Mapping[str, set[str]] = {
     "pages/ui/corpora/report.py": {"more", "parts", "rule"},
     "pages/ui/empty.py": {"sentence", "which"},
     "pages/ui/explore/controls.py": {"counts", "lines"},
+    "pages/ui/frame.py": {"VERDICTS[check.verdict]"},
     "pages/ui/explore/map.py": {"part[1:]", "part[:1].upper()"},
     "pages/ui/explore/panel.py": {"n", "rows", "state.flagged(choice_id, rows)", "state.words(map_run, region)"},
     "pages/ui/frame.py": {"ending(runs.get(run_id), state)", "group", "more", "summary", "title"},

@@ -439,3 +439,28 @@ def test_a_time_that_is_too_short_names_the_shortest_plan() -> None:
     fits = replace(longer, replicates=3)
     assert min([longer, none], key=lambda plan: plan.rank) == none
     assert min([none, longer, fits], key=lambda plan: plan.rank) == fits
+
+
+def test_home_says_in_one_line_if_anything_leaves_this_machine_and_explains_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = "gpu-box"
+    app = opened("home.py")
+    [line] = [line.value for line in app.main.markdown if "leaves this machine" in line.value]
+    assert line.startswith(":green-badge[")
+    assert "no telemetry" not in seen(app)
+    details = seen(opened("home.py", {"home.privacy": True}))
+    assert "There is no telemetry" in details
+    assert "audit log" in details
+    assert "have sent sentences" not in details
+
+    made = finished.corpora(home)
+    options = {"model": "any", "address": f"http://{host}:1/v1", "allow_host": host, "examples": 0}
+    asked = {**options, "train": made["train"].fingerprint, "test": (made["test"].fingerprint,)}
+    register(KINDS["llm"], KINDS["llm"].config.parse(asked), store(), run_anyway=True)
+    details = seen(opened("home.py", {"home.privacy": True}))
+    assert f"Runs of this project have sent sentences to {host}." in unescape(details)
+    monkeypatch.setattr(runs, "recipients", lambda: [host])
+    app = opened("home.py")
+    assert "Nothing leaves this machine" not in seen(app)
+    assert any(line.value.startswith(":orange-badge[") and "gpu" in line.value for line in app.main.markdown)

@@ -354,7 +354,7 @@ def _named() -> Path | None:
     key = f"corpora.path.{st.session_state['corpora.turn']}"
     with st.form("corpora.where", border=False):
         left, right = st.columns((4, 1), vertical_alignment="bottom")
-        text = left.text_input("File or folder", key=key, placeholder="/home/me/contracts.txt").strip()
+        text = left.text_input("File or folder", key=key, placeholder="/home/me/texts.txt").strip()
         right.form_submit_button("Look at it", width="stretch", key="corpora.look")
     folder, entries = corpora.import_listing(text)
     step = f"{key}.in.{folder}"
@@ -455,7 +455,7 @@ def _kept_columns(columns: Sequence[str]) -> dict[str, str]:
             choices,
             format_func=lambda name: name or "none",
             key="corpora.group_column",
-            help="For example the kind of contract, or the hospital. Divide a corpus, below, can split by it, and the "
+            help="For example the kind of document, or the hospital. Divide a corpus, below, can split by it, and the "
             "map can be coloured by it. Other columns of short values are kept too, and can colour the map.",
         ),
     }

@@ -1,4 +1,4 @@
-"""A field to try taggers on a clause or a document: entities in the running text, two taggers beside each other."""
+"""A field to try taggers on a sentence or a document: entities in the running text, two taggers beside each other."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -67,7 +67,9 @@ def _no_tagger(run_labels: Mapping[str, str]) -> None:
 def _form(names: Mapping[str, str]) -> None:
     with st.form("results.try.form"):
         left, right = st.columns([3, 2])
-        pasted = left.text_area("A clause, or several pages", key="results.try.text", height=200, max_chars=trial.MOST)
+        pasted = left.text_area(
+            "A sentence, or several pages", key="results.try.text", height=200, max_chars=trial.MOST
+        )
         file = right.file_uploader(
             "Or a PDF, Word or text file", trial.ENDINGS, key="results.try.file", max_upload_size=MEGABYTES
         )
