@@ -22,7 +22,16 @@ from pages.ui.runs.table import run_list
 from pages.ui.widgets import plain, pressed, size
 
 LISTED = {kind.name for kind in KINDS.values() if kind.page}
-WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.LABELS, terms.LEAK, terms.TAGGER, terms.PRETRAINING)
+WORDS = (
+    terms.TASK,
+    terms.DOMAIN,
+    terms.CHOICE,
+    terms.LABELS,
+    terms.LEAK,
+    terms.TAGGER,
+    terms.PRETRAINING,
+    terms.REPLICATE,
+)
 
 
 def main() -> None:

@@ -114,7 +114,14 @@ VARIANT = Term(
 SEED = Term(
     "seed",
     "",
-    "The number that initialises the random generator. Another seed repeats the same work with other random choices.",
+    "The number that initialises the random generator. Another seed repeats the same work with other random choices. "
+    "If an experiment repeats only the tagger, each seed gives a tagger on the same pre-trained encoder.",
+)
+REPLICATE = Term(
+    "replicate",
+    "",
+    "All the work for a variant under one seed: its selection, its pre-training and its taggers. The scores of several "
+    "replicates show how much of a difference is chance.",
 )
 INTERVAL = Term(
     "confidence interval",
@@ -166,7 +173,8 @@ SHARED_CONTENT = Term(
 
 TERMS = (
     *(TASK, DOMAIN, CHOICE, FILTERED, LABELS, TRAIN, DEV, TEST, LEAK),
-    *(TAGGER, ENCODER, PRETRAINING, STRATEGY, BUDGET, SCORE, DECIDING, EXPERIMENT, VARIANT, SEED, INTERVAL, CLAIM),
+    *(TAGGER, ENCODER, PRETRAINING, STRATEGY, BUDGET, SCORE, DECIDING, EXPERIMENT, VARIANT, SEED, REPLICATE),
+    *(INTERVAL, CLAIM),
     *(TOKEN, MENTION, INFORMATION, NAME_OR_CONTEXT, DISAGREEMENT),
     *(SURPRISE, SHIFT, SHARED, SHARED_CONTENT),
 )

@@ -40,7 +40,7 @@ SHOWN = (*training.TRAININGS, *REFERENCES)  # kinds of runs on this page
 NEEDS = "Training needs text for the encoder (the task corpus or a selection) and labelled data for the tagger."
 WORDS = (
     *(terms.TASK, terms.DOMAIN, terms.CHOICE, terms.TRAIN, terms.DEV, terms.TEST, terms.TAGGER, terms.ENCODER),
-    *(terms.PRETRAINING, terms.EXPERIMENT, terms.VARIANT, terms.SEED, terms.CLAIM, terms.SCORE),
+    *(terms.PRETRAINING, terms.EXPERIMENT, terms.VARIANT, terms.SEED, terms.REPLICATE, terms.CLAIM, terms.SCORE),
 )
 
 

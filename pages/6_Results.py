@@ -25,7 +25,16 @@ OPENS = {"try": try_it.TAB, "download": "Download"}  # {value in the address: ta
 NEEDS = "There is no finished run yet. An experiment shows whether pre-training on a selection was worth it."
 
 WORDS = (
-    *(terms.SCORE, terms.VARIANT, terms.EXPERIMENT, terms.INTERVAL, terms.CLAIM, terms.SEED, terms.CHOICE),
+    *(
+        terms.SCORE,
+        terms.VARIANT,
+        terms.EXPERIMENT,
+        terms.INTERVAL,
+        terms.CLAIM,
+        terms.SEED,
+        terms.REPLICATE,
+        terms.CHOICE,
+    ),
     *(terms.TEST, terms.DEV, terms.TAGGER),
 )
 

@@ -80,8 +80,8 @@ class Affordable:
 
     @property
     def words(self) -> str:
-        """Numbers of repetitions and taggers, such as "5 repetitions with 4 taggers each"."""
-        return f"{self.replicates} repetitions" + (f" with {self.taggers} taggers each" if self.taggers > 1 else "")
+        """Numbers of replicates and taggers, such as "5 replicates with 4 taggers each"."""
+        return f"{self.replicates} replicates" + (f" with {self.taggers} taggers each" if self.taggers > 1 else "")
 
     @property
     def rank(self) -> tuple[bool, float, float]:
@@ -239,7 +239,7 @@ def _outlook(*asked: str, finished: tuple[str, ...]) -> str:
     times = [f" (about {duration(each.seconds)})" if each else "" for each in (cost, more)]
     unknown = "" if cost else " The time is estimated before the start, which takes less than a minute."
     return (
-        f"With {first.seeds} repetitions{times[0]} you can detect gains of about {in_points(first.points)} or more, "
+        f"With {first.seeds} replicates{times[0]} you can detect gains of about {in_points(first.points)} or more, "
         f"and with {larger.seeds}{times[1]} gains of about {in_points(larger.points)}, in 80 of 100 cases. "
         f"{first.basis}.{unknown}"
     )

@@ -355,7 +355,7 @@ def _inputs(run: Run, *names: str) -> tuple[str | None, ...]:
     return tuple(run.manifest.inputs.get(name) for name in names)
 
 
-TOO_MANY, TOO_LONG = 60, 200  # limits of proposed plans: repetitions, hours
+TOO_MANY, TOO_LONG = 60, 200  # limits of proposed plans: replicates, hours
 Spreads = Spread | tuple[Spread, ...]
 
 
@@ -380,7 +380,7 @@ UNKNOWN = Outlook()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """A difference that may still be open after n repetitions (on each task), which took `hours` in total.
+    """A difference that may still be open after n replicates or taggers (on each task), which took `hours` in total.
 
     effect: planned gain to detect, points. Do not use the observed difference instead, because a difference that was
         not detected is mostly chance.
@@ -388,7 +388,8 @@ class Open:
     estimate: the difference with the parts of its variance.
     spread: basis of forecasts; for a study, one per task.
     bound: significance level of the test.
-    swapped: True if halves are swapped, so that repetitions come in pairs.
+    swapped: True if halves are swapped, so that replicates come in pairs.
+    unit: "replicate", or "tagger" if all taggers start from one pre-training.
     """
 
     effect: float
@@ -400,6 +401,7 @@ class Open:
     bound: float = 0.05
     swapped: bool = False
     outlook: Outlook = UNKNOWN
+    unit: str = "replicate"
 
     @property
     def ruled_out(self) -> bool:
@@ -421,14 +423,14 @@ class Open:
 
     @property
     def lacks(self) -> Lacking | None:
-        """Repetitions and test sentences needed to detect the effect; None if unknown or if the effect is ruled out."""
+        """Replicates and test sentences needed to detect the effect; None if unknown or if the effect is ruled out."""
         if self.estimate is None or self.ruled_out:
             return None
         return lacking(self.effect, float(self.estimate.falling), float(self.estimate.fixed), self.n)
 
     @property
     def repetitions(self) -> int | None:
-        """Total number of repetitions needed to detect the effect; None if too many, unknown, or of no use."""
+        """Total number of replicates needed to detect the effect; None if too many, unknown, or of no use."""
         if self.spread is None or self.ruled_out or self.has_power:
             return None
         enough = replicates_to_detect(self.spread, self.effect, self.n, TOO_MANY)
@@ -438,12 +440,12 @@ class Open:
         return None if self.hours / self.n * enough > TOO_LONG else enough
 
     def more(self, wanted: int, each: str = "") -> str:
-        """Describe further repetitions and their time, such as "3 more repetitions (6 in all), about 2 h"."""
-        further = count(wanted - self.n, "more repetition")
+        """Describe further replicates and their time, such as "3 more replicates (6 in all), about 2 h"."""
+        further = count(wanted - self.n, f"more {self.unit}")
         return f"{further}{each} ({wanted:,} in all), about {duration(self.seconds(wanted))}"
 
     def seconds(self, wanted: int) -> float:
-        """Return the further seconds until `wanted` repetitions: the forecast, else extrapolated from those so far."""
+        """Return the further seconds until `wanted` replicates: the forecast, else extrapolated from those so far."""
         forecast = self.outlook.seconds(wanted)
         return 3600 * self.hours / max(self.n, 1) * (wanted - self.n) if forecast is None else forecast
 
@@ -463,24 +465,21 @@ def settled_by(open_: Open, each: str = "") -> str:
         return f"Next: try something else; {gain} is unlikely, because {why}."
     lacks, enough = open_.lacks, open_.repetitions
     if lacks is None:
-        return f"Next: more repetitions than {open_.n}{each}."
+        return f"Next: more {open_.unit}s than {open_.n}{each}."
     if lacks.sentences > 1:
         wanted = lacks.repetitions + (lacks.repetitions % 2 if open_.swapped else 0)
         if wanted > TOO_MANY or open_.hours / open_.n * wanted > TOO_LONG:
-            return _out_of_reach(wanted, each, gain)
+            return _out_of_reach(f"{wanted:,} {open_.unit}s{each}", gain)
         more = f", and {open_.more(wanted, each)}" if wanted > open_.n else ""
         return (
             f"Next: about {lacks.sentences:.1f} times as many labelled test sentences{more}; repeating alone would not "
             f"detect {gain}."
         )
     if enough is None:
-        return _out_of_reach(lacks.repetitions, each, gain)
-    real = f"If the true gain is {gain_in_words(open_.effect)}, {enough:,} repetitions detect it in 80 of 100 cases."
+        return _out_of_reach(f"{lacks.repetitions:,} {open_.unit}s{each}", gain)
+    real = f"If the true gain is {gain_in_words(open_.effect)}, {enough:,} {open_.unit}s detect it in 80 of 100 cases."
     return f"Next: {open_.more(enough, each)}. {real}"
 
 
-def _out_of_reach(repetitions: int, each: str, gain: str) -> str:
-    return (
-        f"Next: try something else. Detecting {gain} takes about {repetitions:,} repetitions{each}; labelling more "
-        "text would help more."
-    )
+def _out_of_reach(repeated: str, gain: str) -> str:
+    return f"Next: try something else. Detecting {gain} takes about {repeated}; labelling more text would help more."

@@ -59,7 +59,7 @@ def finding(run_id: str) -> Finding:
 
 
 def repetitions_to_settle(run_id: str) -> int:
-    """Return the number of repetitions that would settle an experiment's open verdict; 0 if unknown."""
+    """Return the number of replicates that would settle an experiment's open verdict; 0 if unknown."""
     return words.repetitions_to_settle(board(run_id), _outlook(run_id))
 
 

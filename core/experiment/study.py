@@ -211,7 +211,7 @@ class StudyConfig(Config):
 
     @property
     def unit(self) -> str:
-        """Word for the repetitions: "replicates" of the whole pipeline, or "seeds" of the tagger only."""
+        """Word for what is repeated: "replicates" of the whole pipeline, or "seeds" of the tagger only."""
         return "replicates" if self.experiment(0).replicates(self.claimed)[0].number else "seeds"
 
     @property

@@ -112,7 +112,12 @@ _CONTROLS: Mapping[str, tuple[str, str]] = {  # kind of arm: (cause of a gain ov
 FOUND = ("shown", "worse")  # values of `ended` that mean that a difference was found
 _TOO_LARGE = " A difference that ends a plan early is on average larger than the true one."
 REPLICATES = 6  # number of replicates that, with three looks, can show that the selection helped
-ONCE = "The uncertainty is unknown, because a single repetition does not show the effect of chance."
+ONCE = "The uncertainty is unknown, because a single replicate does not show the effect of chance."
+EXPLAINED = {  # {what is repeated: sentence that explains it}
+    "replicate": "A replicate is all the work for a variant under one seed: its selection, its pre-training and its "
+    "taggers.",
+    "tagger": "Only the taggers were repeated: all taggers of a variant start from the same pre-training.",
+}
 TRAIN_LONGER = "Next: train longer, with more epochs or a higher learning rate, until a tagger learns something."
 IDLE = "No result: no tagger learnt anything, with or without what was tried."
 NOTHING = (
@@ -155,12 +160,16 @@ WORD_COLOURS: Mapping[Word, tuple[str, str]] = {  # on paper, and on a dark page
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A verdict. what: the result; it begins with `word`. sure: how sure it is, or "". next: what to do next."""
+    """A verdict. what: the result; it begins with `word`. sure: how sure it is, or "". next: what to do next.
+
+    explained: sentences on what was repeated, if `sure` or `next` gives its number.
+    """
 
     word: Word
     what: str
     sure: str
     next: str
+    explained: str = ""
 
     @property
     def sentence(self) -> str:
@@ -200,7 +209,12 @@ def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Findi
         then = f"Next: train longer; {unlearnt.words}."
     power = _power(result) if _is_open(row) else ""
     sure = _sentences(_sure(row, rows, unsettled.detects), _early(result), power, _ledger(result))
-    return Finding(word=word, what=what, sure=sure, next=then)
+    return Finding(word=word, what=what, sure=sure, next=then, explained=_explained(f"{sure} {then}", _unit(row)))
+
+
+def _explained(words: str, unit: str) -> str:
+    """Return sentences on the replicates, or the taggers of one pre-training, whose number a verdict gives."""
+    return " ".join(EXPLAINED[each] for each in dict.fromkeys((unit, "replicate")) if f"{each}s" in words)
 
 
 def _word(row: ArmRow, unsettled: Open) -> Word:
@@ -257,7 +271,7 @@ def _ledger(result: ExperimentResult | StudyResult) -> str:
     """Return sentences on earlier analyses of the test set; "" without any."""
     if not (earlier := result.earlier):
         return ""
-    claims = Counter(f"{each.claim} with {each.replicates} repetitions" for each in earlier)
+    claims = Counter(f"{each.claim}, repeated {each.replicates} times" for each in earlier)
     listed = ", ".join(f"{claim}{f' ({n} analyses)' * (n > 1)}" for claim, n in claims.items())
     n = len(earlier)
     return (
@@ -356,14 +370,14 @@ def points(value: float) -> str:
 
 def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
     """Describe how sure a variant's result is. detects: smallest gain at 80% power, points; None: unknown."""
-    # Repetitions in which a tagger of this variant, or of one it is compared with, learnt nothing.
+    # Replicates in which a tagger of this variant, or of one it is compared with, learnt nothing.
     failed = len({seed for each in (row, *compared_with(row, rows)) for seed in each.collapsed})
-    n = len(row.micro_f1)
+    n, unit = len(row.micro_f1), _unit(row)
     if n < 2:
         return ONCE
     if not is_known(row.interval):
         why = f", of which {number_in_words(failed).lower()} learnt nothing" if failed else " that differ too much"
-        return f"{number_in_words(n)} repetitions{why}: they do not show the effect of chance."
+        return f"{number_in_words(n)} {unit}s{why}: they do not show the effect of chance."
     interval = row.interval_random
     seen = difference_in_words(row.delta, row.interval, "to no further pre-training" if reads(row) else "to none of it")
     if row.delta_random is not None and interval and is_known(interval):
@@ -372,9 +386,14 @@ def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
         )
     if failed:
         counted = "it is" if failed == 1 else "they are"
-        return f"{seen} Of {n} repetitions, {number_in_words(failed).lower()} learnt nothing; {counted} included."
+        return f"{seen} Of {n} {unit}s, {number_in_words(failed).lower()} learnt nothing; {counted} included."
     over = held_against(row) if row.verdict == "helped" else "no further pre-training" if reads(row) else "none of it"
-    return f"{seen}{detects_in_words(detects, n, f' over {over}') if _is_open(row) else ''}"
+    return f"{seen}{detects_in_words(detects, f'{n} {unit}s', f' over {over}') if _is_open(row) else ''}"
+
+
+def _unit(row: ArmRow) -> str:
+    """Return the word for what was repeated: "tagger" if all start from one pre-training, else "replicate"."""
+    return "tagger" if _one_pretraining(row) else "replicate"
 
 
 def number_in_words(n: int) -> str:
@@ -399,15 +418,16 @@ def difference_in_words(delta: float, interval: tuple[float, float], to: str) ->
     )
 
 
-def detects_in_words(detects: float | None, n: int, over: str = "") -> str:
-    """Return a sentence on the gains that a comparison of n repetitions detects; "" if that is unknown.
+def detects_in_words(detects: float | None, repeated: str, over: str = "") -> str:
+    """Return a sentence on the gains that a comparison detects; "" if that is unknown.
 
+    repeated: what it repeats, such as "3 replicates".
     over: what the gains are measured against, such as " over no further pre-training".
     """
     if detects is None:
         return ""
     return (
-        f" The {n} repetitions differ so much that they can only detect gains of about {in_points(detects)} or more"
+        f" The {repeated} differ so much that they can only detect gains of about {in_points(detects)} or more"
         f"{over} (in 80 of 100 cases)."
     )
 
@@ -431,6 +451,7 @@ def _unsettled(row: ArmRow, result: ExperimentResult, outlook: Outlook) -> Open:
         hours=sum(result.hours.values()),
         swapped=swapped,
         outlook=outlook,
+        unit=_unit(row),
     )
 
 
@@ -443,7 +464,7 @@ def _effect(result: ExperimentResult | StudyResult) -> float:
 def _next(row: ArmRow, unsettled: Open) -> str:
     n = len(row.micro_f1)
     quick = (
-        f"Next: {REPLICATES} repetitions, each with its own selection and pre-training; this quick look had only one "
+        f"Next: {REPLICATES} replicates, each with its own selection and pre-training; this quick look had only one "
         "of each."
     )
     words = {
@@ -470,7 +491,7 @@ def _one_pretraining(row: ArmRow) -> bool:
 
 
 def repetitions_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> int:
-    """Return the number of repetitions that the verdict asks for; 0 if it is settled, or repeating would not help."""
+    """Return the number of replicates that the verdict asks for; 0 if it is settled, or repeating would not help."""
     row = main(result)
     if row is None or row.verdict in ("hurts", "below control") or _unlearnt(row, result.leaderboard):
         return 0
@@ -487,7 +508,7 @@ def repetitions_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) 
 
 
 def seconds_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> float | None:
-    """Return the further seconds for the repetitions that the verdict asks for; None if it asks for none."""
+    """Return the further seconds for the seeds or replicates that the verdict asks for; None if it asks for none."""
     row, n = main(result), repetitions_to_settle(result, outlook)
     return _unsettled(row, result, outlook).seconds(n) if row and n else None
 
@@ -754,21 +775,22 @@ def of_study(result: StudyResult) -> Finding:
     then = _train_longer(result) or _next_study(result, asked, unsettled)
     power = _power(result) if answer == "no evidence" else ""
     sure = _sentences(_sure_of(asked, n, unsettled.detects), _early(result), power, _ledger(result))
-    return Finding(word=words[answer], what=what, sure=sure, next=then)
+    explained = _explained(f"{sure} {then}", "replicate")
+    return Finding(word=words[answer], what=what, sure=sure, next=then, explained=explained)
 
 
 def _sure_of(asked: Question, n: int, detects: float | None) -> str:
-    """Describe how sure the result is. n: repetitions per task. detects: smallest mean gain at 80% power, points."""
+    """Describe how sure the result is. n: replicates per task. detects: smallest mean gain at 80% power, points."""
     if not is_known(asked.these.interval):
         return (
             ONCE
             if n < 2
-            else f"{number_in_words(n)} repetitions that differ too much: they do not show the effect of chance."
+            else f"{number_in_words(n)} replicates that differ too much: they do not show the effect of chance."
         )
     seen = difference_in_words(asked.these.delta, asked.these.interval, "on these tasks")
     if asked.others:
         seen = f"{seen} On similar tasks it is {points(asked.others.delta)} ({range_in_words(asked.others.interval)})."
-    return f"{seen}{detects_in_words(detects, n) if asked.these.answer == 'no evidence' else ''}"
+    return f"{seen}{detects_in_words(detects, f'{n} replicates') if asked.these.answer == 'no evidence' else ''}"
 
 
 def _unsettled_study(result: StudyResult, asked: Question) -> Open:
@@ -803,5 +825,5 @@ def _next_study(result: StudyResult, asked: Question, unsettled: Open) -> str:
             return "Next: use it on tasks like these."
         return "Next: use it on these tasks; add more tasks to test whether it also helps on similar ones."
     if not is_known(asked.these.interval):
-        return f"Next: {REPLICATES} repetitions on each task."
+        return f"Next: {REPLICATES} replicates on each task."
     return settled_by(unsettled, " on each task" if len(result.tasks) > 1 else "")

@@ -13,6 +13,7 @@ from core.corpora.checks import worst
 from core.experiment import deliver, find_out, results
 from core.experiment import view as experiments
 from core.experiment.find_out import Affordable, outlook
+from core.experiment.words import EXPLAINED
 from core.importing import view as corpora
 from core.projects import home_steps, removals, runs
 from core.projects import view as projects
@@ -149,12 +150,13 @@ def _within(times: Sequence[Affordable]) -> Affordable:
     ]
     if rows:
         columns = {"limit": "Time", "plan": "Plan", "takes": "Takes about", "points": "Detects gains of about"}
-        table(rows, columns, "What each time buys: repetitions, and the gain that they detect in 80 of 100 cases")
+        table(rows, columns, "What each time buys: replicates, and the gain that they detect in 80 of 100 cases")
+        st.caption(EXPLAINED["replicate"])
     asked = known[chosen]
     if not asked.replicates:
         st.info(
             f"{find_out.LIMITS[asked.limit].capitalize()} is too short. The shortest plan takes about "
-            f"{duration(asked.seconds)}; with fewer repetitions or epochs, no difference could be detected.",
+            f"{duration(asked.seconds)}; with fewer replicates or epochs, no difference could be detected.",
             icon=":material/timer_off:",
         )
     elif asked.labels:

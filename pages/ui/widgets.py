@@ -328,6 +328,8 @@ def finding(verdict: Finding) -> None:
     """Show a verdict: its word in colour, the result, what to do next, and its certainty folded."""
     answer(verdict)
     st.markdown(f"**{plain(verdict.next)}**")
+    if verdict.explained:
+        st.caption(verdict.explained)
     certainty(verdict)
 
 

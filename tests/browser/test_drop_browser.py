@@ -107,7 +107,7 @@ def test_five_clicks_lead_from_mixed_documents_to_the_answer_and_its_report(
     assert not list((server.project / "uploads").iterdir())
     person.click("Go on", role="link")
     expect(page.get_by_text(re.compile(r"\d+ task sentences, .* to select from, \d+ for training"))).to_be_visible()
-    slow = replace(finished.TIMED, load=2000.0)  # so slow that a night suffices for only three repetitions
+    slow = replace(finished.TIMED, load=2000.0)  # so slow that a night suffices for only three replicates
     for encoder in ("minilm", "tiny"):  # store a calibration, so that the person need not wait for one
         calibration = experiments.calibrations(find_out.options(encoder=encoder))[0]
         finished.finish(server.project, "calibrate", calibration, lambda _: slow)

@@ -84,13 +84,13 @@ def test_a_failed_repetition_of_two_is_mentioned_everywhere(home: Path, monkeypa
     run = finished.experiment(home, finished.corpora(home), LINES, seed_effects={arm: (0.0, -9.0) for arm, *_ in LINES})
     board, finding = leaderboard.read(run), results.finding(run.id)
     row = next(row for row in board.leaderboard if row.arm == "classifier")
-    assert finding.sure.startswith("Two repetitions, of which one learnt nothing: ")
+    assert finding.sure.startswith("Two taggers, of which one learnt nothing: ")
     assert finding.next == "Next: train longer; half of the taggers learnt nothing."
     assert row.seeds_needed == "Train longer first: half of the taggers learnt nothing."
     assert results.repetitions_to_settle(run.id) == 0
     assert interval_words(row).endswith("(2 seeds, 1 learnt nothing: no interval)")
     for words in (unescape(finished.html_report(run.id)), as_markdown(board)):
-        assert not re.search(r"single repetition|one seed|-100\.00|\d repetitions|better buy", words)
+        assert not re.search(r"single replicate|one seed|-100\.00|\d replicates|better buy", words)
 
 
 def test_only_dev_f1_decides_if_a_tagger_learnt_anything(home: Path) -> None:

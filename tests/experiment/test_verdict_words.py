@@ -50,11 +50,11 @@ BY_LOT: Mapping[str, Any] = {"delta_random": 0.9, "interval_random": (-1.0, 2.8)
 ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     "nothing seen": (
         line("no evidence", delta=0.9, interval=(-20.0, 21.8), estimate=replace(GAIN, delta=0.9)),
-        ("Can't tell yet: the tagger pre-trained on the selected 10%", "can only detect gains of about 28 points or more", "Next: 11 more repetitions (14 in all)"),
+        ("Can't tell yet: the tagger pre-trained on the selected 10%", "can only detect gains of about 28 points or more", "Next: 11 more replicates (14 in all)"),
     ),
     "a single one": (
         line("no evidence", micro_f1=[60.0], interval=(-100.0, 100.0)),
-        ("Can't tell yet", "The uncertainty is unknown", "Next: 4 more repetitions (5 in all), about 1.6 h."),
+        ("Can't tell yet", "The uncertainty is unknown", "Next: 4 more replicates (5 in all), about 1.6 h."),
     ),
     "level": (
         line("no evidence", delta=0.01, interval=(-0.8, 0.8)),
@@ -70,11 +70,11 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "one pre-training": (
         line("no evidence", delta=1.0, interval=(-1.0, 3.0), estimate=replace(GAIN, fixed=0.5), pretrain_run="r"),
-        ("Can't tell yet", "can only detect", "Next: 6 repetitions, each with its own selection and pre-training"),
+        ("Can't tell yet", "The 3 taggers differ so much that they can only detect", "Next: 6 replicates, each with its own selection and pre-training"),
     ),
     "pre-training helped": (
         line("helped", estimate_random=replace(GAIN, delta=0.9, fixed=0.0), **BY_LOT),
-        ("Helped, but there is no evidence that the selection helped", "to as much random text is +0.9 (-1.0 to +2.8)", "Next: 7 more repetitions (10 in all)"),
+        ("Helped, but there is no evidence that the selection helped", "to as much random text is +0.9 (-1.0 to +2.8)", "Next: 7 more replicates (10 in all)"),
     ),
     "a quick look": (
         line("helped", delta_random=0.9, interval_random=(-1.0, 2.8), chose=None),
@@ -86,7 +86,7 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "selection helped": (
         line("improves", delta_random=2.9, interval_random=(1.0, 4.8), chose="yes"),
-        ("Helped, and the selection paid off: the tagger", "to as much random text is +2.9", "Next: 2 more repetitions (5 in all)"),
+        ("Helped, and the selection paid off: the tagger", "to as much random text is +2.9", "Next: 2 more replicates (5 in all)"),
     ),
     "surely": (
         line("improves", "dataaug", micro_f1=[60.0] * 5),
@@ -115,6 +115,8 @@ def test_finding_and_its_certainty_and_next_step_follow_the_verdict(case: str) -
     for part, begins in zip((found.what, found.sure, found.next), words, strict=True):
         assert begins in part
         assert not PRIVATE.search(part)
+    assert ("A replicate is all the work" in found.explained) == ("replicates" in f"{found.sure} {found.next}")
+    assert ("Only the taggers were repeated" in found.explained) == (case == "one pre-training")
     assert found.what.startswith(found.word)
     assert f"{found.word}: " not in found.sentence
     assert found.sentence[0].isupper()
@@ -186,7 +188,7 @@ def test_repetitions_to_settle_equal_the_number_in_the_text() -> None:
         return repetitions_to_settle(ExperimentResult(leaderboard=[NONE, row], curve=[], hours={"finetune": hours}))
 
     for case, (row, _) in ROWS.items():
-        numbers = re.findall(r"(\d+) in all|Next: (\d+) repetitions", finding(row).next)
+        numbers = re.findall(r"(\d+) in all|Next: (\d+) replicates", finding(row).next)
         assert settles(row) == int("".join(numbers[0]) if numbers else 0), case
     swapped = replace(ROWS["nothing seen"][0], halves_runs=("r",) * 3)
     assert settles(swapped) == 14
@@ -209,7 +211,7 @@ def test_open_verdict_states_power_and_every_verdict_earlier_analyses() -> None:
     power = "Before it started, the plan had a chance of 11 in 100 to detect a true gain of 1 point."
     assert power in found["no evidence"]
     assert power not in found["hurts"]
-    both = "Two earlier analyses used this test set: knn 10% with 3 repetitions, classifier 10% with 3 repetitions."
+    both = "Two earlier analyses used this test set: knn 10%, repeated 3 times, classifier 10%, repeated 3 times."
     assert all(both in words for words in found.values())
     tasks = [task(0.5), task(0.5)]
     of = replace(
@@ -222,11 +224,11 @@ def test_open_verdict_states_power_and_every_verdict_earlier_analyses() -> None:
 def test_earlier_analyses_of_one_claim_are_counted_together() -> None:
     earlier = [EarlierAnalysis(run=str(n), claim="knn 10%", replicates=3) for n in range(21)]
     found = of_experiment(ExperimentResult(leaderboard=[NONE, line("hurts")], curve=[], hours={}, earlier=earlier)).sure
-    assert "21 earlier analyses used this test set: knn 10% with 3 repetitions (21 analyses)." in found
+    assert "21 earlier analyses used this test set: knn 10%, repeated 3 times (21 analyses)." in found
     found = of_experiment(
         ExperimentResult(leaderboard=[NONE, line("hurts")], curve=[], hours={}, earlier=earlier[:1])
     ).sure
-    assert "One earlier analysis used this test set: knn 10% with 3 repetitions. " in found
+    assert "One earlier analysis used this test set: knn 10%, repeated 3 times. " in found
 
 
 def test_sufficient_comparison_asks_for_no_more_repetitions() -> None:
@@ -272,7 +274,7 @@ def test_unlearnt_taggers_ask_for_longer_training_not_repetitions(word: Word) ->
     result = ExperimentResult(leaderboard=[none, line(word)], curve=[], hours={"finetune": 0.4})
     found = of_experiment(result)
     assert found.next == "Next: train longer; 1 of the 6 taggers learnt nothing."
-    assert found.sure.endswith("Of 3 repetitions, one learnt nothing; it is included.")
+    assert found.sure.endswith("Of 3 replicates, one learnt nothing; it is included.")
     assert repetitions_to_settle(result) == 0
     assert not any(PRIVATE.search(part) for part in found.parts)
 

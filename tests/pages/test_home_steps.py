@@ -287,7 +287,7 @@ def test_a_plan_with_little_power_proposes_a_stronger_one_first(
     slider = app.select_slider(key="home.find.time")
     assert slider.value == 1800.0  # the shortest time in which a plan fits
     [button] = [button for button in app.button if button.key == "home.find.stronger"]
-    assert button.label == "Plan 12 repetitions instead (60 min)"
+    assert button.label == "Plan 12 replicates instead (60 min)"
     press(app, "home.find.stronger")
     assert app.select_slider(key="home.find.time").value == 7200.0
     assert started_runs == []

@@ -61,8 +61,8 @@ def test_verdict_and_forecast_of_one_plan_agree(home: Path) -> None:
         finding, plan, options = results.finding(run.id), experiments.foresight(same), find_out.again(run)
         config, time = ExperimentConfig.parse(options), duration(experiments.cost(options).seconds)
         assert finding.next == (
-            f"Next: {len(config.seeds) - 3} more repetitions ({len(config.seeds)} in all), about {time}. If the "
-            f"true gain is 1 point, {len(config.seeds)} repetitions detect it in 80 of 100 cases."
+            f"Next: {len(config.seeds) - 3} more replicates ({len(config.seeds)} in all), about {time}. If the "
+            f"true gain is 1 point, {len(config.seeds)} replicates detect it in 80 of 100 cases."
         )
         proposed, larger = find_out.plan(options), experiments.foresight(options)
         assert proposed.time.startswith(f"It takes about {time} ")
@@ -74,7 +74,7 @@ def test_verdict_and_forecast_of_one_plan_agree(home: Path) -> None:
         detects = detected(half, row.estimate.dof) if row.estimate else 0.0
         assert half < detects
         assert (
-            f"The 3 repetitions differ so much that they can only detect gains of about {in_points(detects)} or more over "
+            f"The 3 replicates differ so much that they can only detect gains of about {in_points(detects)} or more over "
             "no further pre-training" in finding.sure
         )
         assert " replicates a variant would settle" not in f"{row.why} {deliver.board_lines(run.id)}"

@@ -229,7 +229,7 @@ def _document(
     rows = [
         ("Question", asked),
         ("What to do", finding.next),
-        ("How sure", finding.sure),
+        ("How sure", " ".join(filter(None, (finding.sure, finding.explained)))),
         ("Weak point", weakest),
         ("Cost", f"{hours_words(hours)} of computing on this machine; {left}."),
     ]
@@ -418,11 +418,11 @@ def _tested(test: ArmRow | FurtherTest) -> str:
 
 def _how_sure(report: Report) -> list[Part]:
     text = (
-        "Each interval is a 95% confidence interval: a range computed by a method that includes the true difference in "
-        "95 of 100 experiments. It does not predict the result of a repetition, which has its own chance variation. "
-        "The test of the claim is about one variant; the others are exploratory, and the more of them there are, the "
-        "stronger the evidence that each needs. A variant “improves” only if it is better than no further pre-training "
-        "and better than as much random text. A variant that trains on the whole domain corpus selects nothing, so "
+        "Each interval is a 95% confidence interval: a range computed by a method that includes the true difference in"
+        " 95 of 100 experiments. It does not predict the result of another experiment, which varies by chance too. The"
+        " test of the claim is about one variant; the others are exploratory, and the more of them there are, the "
+        "stronger the evidence that each needs. A variant “improves” only if it is better than no further pre-training"
+        " and better than as much random text. A variant that trains on the whole domain corpus selects nothing, so "
         "only the first condition applies to it. Each variant was tested once; settings were chosen on a separate dev "
         "set. If a variant has one selection and one pre-training (a quick look), the interval does not include how "
         "much these vary. It then cannot show that the selection helped. No interval covers text from other sources."

@@ -53,10 +53,10 @@ HOW = (
     "all of them (O'Brien and Fleming). The other variants are exploratory, and their verdicts use Holm's correction, "
     "so an interval above 0 may not be enough. A variant is not tested if it could change less than 80% of the labels "
     "that it should change.\n\n"
-    "A quick experiment, which repeats only the tagger, cannot show whether the selection helped. Its intervals do not "
-    "include the effect of another selection or another pre-training. Let every seed repeat the whole pipeline for "
-    "that. A reference variant, such as a dictionary, trains nothing, so it has one score. Its interval is over the "
-    "seeds of none and the test sentences, and its verdict only describes the difference."
+    "A quick experiment, which repeats only the tagger under every seed, cannot show whether the selection helped. Its "
+    "intervals do not include the effect of another selection or another pre-training. Let every seed be a replicate "
+    "of the whole pipeline for that. A reference variant, such as a dictionary, trains nothing, so it has one score. "
+    "Its interval is over the seeds of none and the test sentences, and its verdict only describes the difference."
 )
 
 HARDLY = (
@@ -163,6 +163,8 @@ def _verdict(run_id: str) -> None:
             label = f"Make it surer ({duration(seconds)})" if seconds else "Make it surer"
             if pressed(label, "results.surer", type="primary", icon=":material/query_stats:"):
                 switch_page(HOME, {ASKED: "out"})
+    if verdict.explained:
+        st.caption(verdict.explained)
     if words := results.weakest_type(run_id):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(plain(words), width="content")

@@ -9,6 +9,7 @@ from core import terms
 from core.errors import ConfigError
 from core.experiment import find_out, view
 from core.experiment.arms import ARM_SHAPES, COPIES_HELP, NONE, find
+from core.experiment.words import EXPLAINED
 from core.kinds import KINDS
 from core.projects import preferences
 from pages.ui.runs.links import AGAIN
@@ -28,8 +29,8 @@ from pages.ui.training.variants import FURTHER, arm_label
 from pages.ui.widgets import config_form, corpus_picker, listed, plain
 
 REPEAT = {
-    "pipeline": "the selection of sentences, the pre-training and the tagger: answers both questions",
-    "tagger": "only the tagger: a quick look. It can show that pre-training helped, but not that choosing the text did",
+    "pipeline": "a replicate: selection, pre-training and tagger again. Answers both questions",
+    "tagger": "only a tagger: a quick look. It can show that pre-training helped, but not that choosing the text did",
 }
 BUDGETS = "training.experiment.budgets"  # key of the field
 HOW = ("strategies", "select")  # options of a selection besides its strategy and its size
@@ -54,9 +55,10 @@ def _design(arms: Sequence[str], by_choice: Mapping[str, Any], *, swapped: bool)
         seeds = seed_list("experiment.cross", "1, 2, 3, 4") if swapped else seed_list("experiment", "1, 2, 3")
     left, right = st.columns([2, 1])
     with left:
-        repeat = "pipeline" if swapped else worded("repeat", "Repeated for every seed", REPEAT)
+        repeat = "pipeline" if swapped else worded("repeat", "Every seed makes", REPEAT)
     with right:
         taggers = _taggers()
+    st.caption(EXPLAINED["replicate" if repeat == "pipeline" else "tagger"])
     rest = {"budgets": listed(budgets), "seeds": seeds, "repeat": repeat, **_multipliers(repeat), **taggers}
     typed, _ = st.session_state.get(TYPED, ((), []))
     planned = _planned([name for name in (*arms, *typed) if find(name).judged], repeat)
