@@ -151,7 +151,7 @@ def _within(times: Sequence[Affordable]) -> Affordable:
     if rows:
         columns = {"limit": "Time", "plan": "Plan", "takes": "Takes about", "points": "Detects gains of about"}
         table(rows, columns, "What each time buys: replicates, and the gain that they detect in 80 of 100 cases")
-        st.caption(EXPLAINED["replicate"])
+        st.caption(plain(EXPLAINED["replicate"]))
     asked = known[chosen]
     if not asked.replicates:
         st.info(

@@ -329,7 +329,7 @@ def finding(verdict: Finding) -> None:
     answer(verdict)
     st.markdown(f"**{plain(verdict.next)}**")
     if verdict.explained:
-        st.caption(verdict.explained)
+        st.caption(plain(verdict.explained))
     certainty(verdict)
 
 

@@ -164,7 +164,7 @@ def _verdict(run_id: str) -> None:
             if pressed(label, "results.surer", type="primary", icon=":material/query_stats:"):
                 switch_page(HOME, {ASKED: "out"})
     if verdict.explained:
-        st.caption(verdict.explained)
+        st.caption(plain(verdict.explained))
     if words := results.weakest_type(run_id):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(plain(words), width="content")

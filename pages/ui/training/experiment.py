@@ -58,7 +58,7 @@ def _design(arms: Sequence[str], by_choice: Mapping[str, Any], *, swapped: bool)
         repeat = "pipeline" if swapped else worded("repeat", "Every seed makes", REPEAT)
     with right:
         taggers = _taggers()
-    st.caption(EXPLAINED["replicate" if repeat == "pipeline" else "tagger"])
+    st.caption(plain(EXPLAINED["replicate" if repeat == "pipeline" else "tagger"]))
     rest = {"budgets": listed(budgets), "seeds": seeds, "repeat": repeat, **_multipliers(repeat), **taggers}
     typed, _ = st.session_state.get(TYPED, ((), []))
     planned = _planned([name for name in (*arms, *typed) if find(name).judged], repeat)
@@ -174,7 +174,8 @@ def options() -> dict[str, Any] | None:
         )
         return None
     cross = _cross(picked)
-    place, by_choice = st.container(), find_out.choice_options()
+    place = st.container()
+    by_choice: dict[str, Any] = find_out.choice_options()
     further = _further()  # below the variants, some of which it offers
     unlabelled = bool((picked["task"] or cross) and picked["domain"])
     with place:

@@ -185,7 +185,7 @@ class Picked:
 
     arms: Sequence[str]
     offered: Mapping[str, Sequence[str]]
-    options: Mapping[str, Any]
+    options: dict[str, Any]
     places: Mapping[str, DeltaGenerator]
 
 
