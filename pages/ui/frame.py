@@ -249,7 +249,9 @@ def privacy_line() -> None:
 def _privacy() -> None:
     st.markdown(PROMISE)
     if hosts := runs.asked_hosts():
-        st.warning(f"Runs of this project have sent sentences to {plain(', '.join(hosts))}.", icon=":material/lan:")
+        st.warning(
+            f"Runs of this project were allowed to send sentences to {plain(', '.join(hosts))}.", icon=":material/lan:"
+        )
     st.markdown("\n".join(f"- {VERDICTS[check.verdict]} {plain(check.says)}" for check in privacy.checks()))
     same_command("home.privacy.command", "python -m core doctor --privacy")
 
