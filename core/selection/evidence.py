@@ -88,6 +88,10 @@ def flat(predictions: Sequence[Prediction], types: Sequence[str], first: int = 0
     )
 
 
+WITHOUT_VECTORS = (
+    "The nearest sentences of the task corpus are not shown, because the vectors of this scoring run are not stored "
+    "here. Score again to see them."
+)
 SHOWN = 12  # number of parts that are shown; the others are summed
 Arrays = Mapping[str, npt.NDArray[Any]]  # by name; each strategy stores its own
 

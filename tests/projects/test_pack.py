@@ -5,6 +5,7 @@ import json
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from core.errors import ProjectError
@@ -12,6 +13,7 @@ from core.importing import view as corpora
 from core.project_list import FIRST, Project
 from core.projects import pack, runs
 from core.projects import view as projects
+from core.projects.home import store
 from core.projects.pack import LIST
 from core.selection import insights
 from tests.conftest import Seal
@@ -98,6 +100,24 @@ def test_exports_leave_out_vectors_and_explanations_need_them_again(
     assert not runs.listed("embed")
     done("select", options, strategy="cos-pretrained")
     assert insights.why(select, 0).neighbours == whole.neighbours
+
+
+def test_classifier_explains_its_scores_without_vectors(home: Path, seal: Seal) -> None:
+    task, domain = (seal(contracts(n, seed=n), f"{n}").fingerprint for n in (20, 30))
+    select = done(
+        "select", {"task": task, "domain": domain, "encoder": "tiny", "strategy": "classifier", "budget": "3"}
+    )
+    whole = insights.why(select, 0)
+    for run in runs.listed("embed"):
+        store().remove(run.id)
+    without = insights.why(select, 0)
+    assert [part.name for part in without.parts] == [part.name for part in whole.parts]
+    assert len(without.parts) > 3
+    values = [part.value for part in whole.parts]
+    np.testing.assert_allclose([part.value for part in without.parts], values, atol=1e-5)
+    assert (without.neighbours, bool(whole.neighbours)) == ([], True)
+    assert "nearest sentences of the task corpus are not shown" in without.notes[0]
+    assert whole.notes == ()
 
 
 def test_an_import_under_an_existing_name_proposes_another(project: Project, tmp_path: Path) -> None:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from core.config import Config, option
-from core.errors import CorpusError
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Role
 from core.selection.base import Batch, Reads, Source, Strategy
-from core.selection.evidence import Arrays, Evidence, Part, Parts, top
+from core.selection.evidence import WITHOUT_VECTORS, Arrays, Evidence, Part, Parts, top
 from core.stats.draws import sample
 from core.text.words import tokenize
 
@@ -118,11 +117,12 @@ class DomainClassifier(Strategy):
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """Return w x + b of both models as parts: the embedding's product, each word or word pair, both intercepts."""
+        """Return w x + b of both models as parts: the embedding's product, each word or word pair, both intercepts.
+
+        Without vectors, the embedding's product is the score without the other parts.
+        """
         model = evidence.model
         fold = int(evidence.sentence.id, 16) % len(model["meaning"])
-        if evidence.vector is None:
-            raise CorpusError("the domain corpus's vectors were removed.")
         meaning, wording = model["meaning"][fold], model["wording"][fold]
         grams = _grams_of_buckets(evidence.sentence.text, len(wording) - 1)
         # Scaled to length 1 as in `weighted`; 1.0 if the sentence has no words.
@@ -131,15 +131,18 @@ class DomainClassifier(Strategy):
             Part(name=f"“{gram}”", value=float(model["idf"][bucket]) * float(wording[bucket]) / length)
             for bucket, gram in grams.items()
         ]
+        constant = float(meaning[-1]) + float(wording[-1])
+        if evidence.vector is None:
+            product = evidence.score - constant - sum(word.value for word in words)
+        else:
+            product = float(np.asarray(evidence.vector, np.float64) @ meaning[:-1])
         return Parts(
             parts=[
-                Part(name="meaning (embedding)", value=float(np.asarray(evidence.vector, np.float64) @ meaning[:-1])),
+                Part(name="meaning (embedding)", value=product),
                 *top(words, "other words and word pairs"),
-                Part(
-                    name="constant of the model (intercepts)",
-                    value=float(meaning[-1]) + float(wording[-1]),
-                ),
-            ]
+                Part(name="constant of the model (intercepts)", value=constant),
+            ],
+            notes=() if evidence.vector is not None else (WITHOUT_VECTORS,),
         )
 
     def _task_folds(self, task: Source) -> tuple[IntArray | None, IntArray | None]:
