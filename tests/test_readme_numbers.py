@@ -1,10 +1,15 @@
-"""README's headline and table against the committed counts of the experiments."""
+"""README's headline and tables, and the lines in RESULTS.md, against the committed counts of the experiments."""
 
 from pathlib import Path
+from statistics import mean
 
-from tests.lab.benchmarks.headline import Interval, LabelRow, Row, label_rows, rows
+import pytest
+
+from tests.lab.benchmarks.headline import Interval, LabelRow, Row, label_rows, line_f1, rows
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+RESULTS = (Path(__file__).parent / "lab" / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+TRANSFER = "transfer:conll2003 3000"
 
 
 def shown(interval: Interval) -> str:
@@ -52,3 +57,32 @@ def test_readme_table_shows_the_figures_of_the_committed_counts() -> None:
     assert f"between {main.new[0]:.1f} and {main.new[1]:+.1f}" in headline
     powers = [round(100 * computed[ground, "classifier", "random"].power) for ground in ("bio", "news")]
     assert f"in {powers[0]}% of cases on biomedical text and {powers[1]}% on news" in " ".join(headline.split())
+
+
+def table_row(text: str, start: str) -> list[str]:
+    """Return the cells of the only row in `text` whose first cell starts so."""
+    [line] = [line for line in text.splitlines() if line.startswith(f"| {start}")]
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+@pytest.mark.parametrize(("ground", "task"), [("crossner-ai", "crossner-ai |"), ("B100", "bc5cdr |")])
+def test_readme_table_of_lines_shows_the_mean_f1_of_the_committed_counts(ground: str, task: str) -> None:
+    found = line_f1()
+    section = README.partition("**What else would the hour have bought?**")[2].partition("To run this")[0]
+    lines = ("none", "random", "classifier", TRANSFER, "dictionary", "distant", "self-train")
+    for cell, line in zip(table_row(section, task)[1:], lines, strict=True):
+        expected = f"{mean(found[ground, line]):.1f}" if (ground, line) in found else ""
+        assert cell.replace("*", "").partition(",")[0] == expected, line
+
+
+@pytest.mark.parametrize(("ground", "start"), [("crossner-ai", "**On crossner-ai, "), ("B100", "**On B100, ")])
+def test_results_show_the_f1_of_each_line_and_replicate(ground: str, start: str) -> None:
+    section = RESULTS.partition(start)[2].partition("**On ")[0].partition("\n## ")[0]
+    for (of, line), f1s in line_f1().items():
+        if of != ground or line == "self-train:random":  # named in the text only
+            continue
+        name = "dictionary (" if line == "dictionary" else line.removesuffix(" 3000")
+        cells = table_row(section, name if name.startswith(("none", "transfer", "dictionary")) else f"{name}, ")
+        if len(f1s) > 1:
+            assert cells[1] == " ".join(f"{f1:.1f}" for f1 in f1s), line
+        assert cells[2] == f"{mean(f1s):.1f}", line

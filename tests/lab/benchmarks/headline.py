@@ -1,4 +1,4 @@
-"""Compute the rows of README's table that have committed counts, from choosing.jsonl and label.jsonl.
+"""Compute what README's tables show of committed counts, from choosing.jsonl, label.jsonl and lines.jsonl.
 
     python -m tests.lab.benchmarks.headline
 
@@ -9,6 +9,8 @@ computed as planned at the time: on the grounds bio and news, variants are not c
 
 Rows about labels: the same for two ways of choosing 150 sentences to label, over three corpora with equal weights and
 five starts, paired by start. Their intervals hold for other starts on the same test sets.
+
+Reference lines (`bench_lines`): test F1 of each replicate, from the counts of its predictions.
 """
 
 import json
@@ -16,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
+from pathlib import Path
 from statistics import mean, stdev
 
 import numpy as np
@@ -32,6 +35,7 @@ from tests.lab.benchmarks import bench_label
 from tests.lab.benchmarks.bench_choosing import CLAIM, CONTROL, GROUNDS, LINES, LOOKS, NONE, unpacked
 
 EFFECT = 1.0  # points
+COUNTS = Path(__file__).with_name("lines.jsonl")
 LABEL_PAIRS = (("queue", "random"), ("queue", "selection"), ("queue", "similarity"))
 Interval = tuple[float, float]
 
@@ -133,6 +137,14 @@ def label_rows() -> dict[tuple[str, str], LabelRow]:
     return rows
 
 
+def line_f1() -> dict[tuple[str, str], list[float]]:
+    """Return {(ground, line): test F1 of each replicate, percent}, as `bench_lines` printed the counts."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for row in map(json.loads, COUNTS.read_text(encoding="utf-8").splitlines()):
+        found[row["ground"], row["arm"]].append(200 * row["tp"] / (row["predicted"] + row["gold"]))
+    return found
+
+
 def main() -> None:
     for (arm, other), told in label_rows().items():
         low, high = told.interval
@@ -140,6 +152,8 @@ def main() -> None:
             f"labels    {arm} against {other}: {told.f1:.1f} against {told.other:.1f}, {told.delta:+.1f} "
             f"[{low:+.1f}, {high:+.1f}], power to detect +{EFFECT:g}: {100 * told.power:.0f} in 100"
         )
+    for (ground, line), f1s in line_f1().items():
+        print(f"{ground:<12} {line}: {' '.join(f'{f1:.1f}' for f1 in f1s)}, mean {mean(f1s):.1f}")
     for (ground, system, other), row in rows().items():
         low, high = row.interval
         words = f"{row.f1:.1f} against {row.other:.1f}, {row.delta:+.1f} [{low:+.1f}, {high:+.1f}], p = {row.p:.2g}"
