@@ -98,6 +98,8 @@ def test_page_report_and_table_show_the_same_verdict_scores_and_rates(
     for row in board:
         assert f"{row.mean:.2f} ± {row.sd:.2f}" in page_text
         assert f"{row.mean:.2f} ± {row.sd:.2f}" in page
+        if row.verdict != "baseline":
+            assert f"{row.delta:+.2f} [{row.interval[0]:+.2f}, {row.interval[1]:+.2f}]" in texts(app)
     assert len(app.get("plotly_chart")) == 3
     assert results.unfound_types(run_id) == []
     [row] = [row for row in board if (row.arm, row.budget) == ("classifier", "10")]
@@ -176,6 +178,8 @@ def test_mean_is_rounded_once_and_equal_on_every_tab(run_id: str) -> None:
         assert "64.27 ± 0.00" in page_text
         assert "64.28" not in page_text
     assert texts(trainings).count("<tr>") >= 1 + 7  # every training of the experiment
+    for row in results.tagger_rows():
+        assert f">{', '.join(map(str, row.best_epoch))}</td>" in texts(trainings)  # one epoch per seed
 
 
 def test_more_text_is_judged_only_if_pre_training_was_repeated(run_id: str) -> None:

@@ -13,6 +13,7 @@ from core.corpora.library import Library
 from core.importing import view as corpora
 from core.projects import runs
 from core.runs.result import read
+from core.shown import duration
 from core.similarity.kind import SimilarityConfig
 from core.similarity.result import SimilarityResult
 from pages.ui.widgets import plain
@@ -83,6 +84,8 @@ def test_comparison_shows_the_closest_source_first_and_no_name_as_markup(compare
     marked = [each.value for kind in ("markdown", "caption", "warning", "success") for each in getattr(app, kind)]
     assert "<img" not in " ".join([*marked, *(each.proto.body for each in app.get("html"))])
     assert "nan" not in shown.lower().replace("finance", "")
+    [lasted] = [caption.value for caption in app.caption if "The latest one here" in caption.value]
+    assert plain(f"took {duration(runs.state(compared).seconds)}.") in lasted
     [command] = [text for text in codes(app) if text.startswith("python -m core similarity ")]
     assert "--target my-task --source orchard --source" in command
     assert "--draws 2 --sizes 1" in command
