@@ -1,6 +1,7 @@
 """The queue of sentences to label: its order, what it leaves out, its files, and its command."""
 
 import json
+import random
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
@@ -215,3 +216,30 @@ def test_tasks_of_every_tool_have_text_id_and_suggested_spans(tmp_path: Path) ->
     assert all(found == [(0, 9, "ORG"), (15, 17, "SUM")] for found in spans.values())
     with pytest.raises(CorpusError, match="tokens are not in its text"):
         tasks.write([replace(one, text="other")], tmp_path / "x", "doccano")
+
+
+@pytest.mark.parametrize("tool", tasks.ENDINGS)
+def test_labels_survive_the_way_to_a_tool_and_back(home: Path, tool: str, tmp_path: Path) -> None:
+    """60 sentences with letters outside the Basic Multilingual Plane, which tools count as one or as two."""
+    rng, words = random.Random(7), ["Acme", "Ltd.", "😀", "Änne", "€5", "𝒜𝓃𝓃", "pays", "नमस्ते", "O'Neil"]
+    written = []
+    for n in range(60):
+        tokens = (*rng.choices(words, k=9), str(n))
+        cuts = sorted(rng.sample(range(len(tokens) + 1), 4))
+        found = tuple(
+            Entity(start=start, end=end, type=rng.choice(["ORG", "PER"]))
+            for start, end in (cuts[:2], cuts[2:])
+            if n % 5  # every fifth sentence has no entity
+        )
+        text = " ".join(tokens)
+        written.append(Sentence(id=sentence_id(text), tokens=tokens, text=text, entities=found))
+    path = tmp_path / f"labelled{tasks.ENDINGS[tool]}"
+    tasks.write(written, path, tool, labelled=True)
+    added = runs.execute("add", {"path": str(path)}).result()["corpus"]
+    read = [sentence for batch in library().find(added).batches() for sentence in batch]
+    assert len(read) == len(written)
+    for old, new in zip(written, read, strict=True):
+        assert "".join(new.text.split()) == "".join(old.text.split())
+        assert [("".join(new.tokens[e.start : e.end]), e.type) for e in new.entities or ()] == [
+            ("".join(old.tokens[e.start : e.end]), e.type) for e in old.entities or ()
+        ]
