@@ -47,11 +47,11 @@ def test_texts_are_the_same_for_a_seed_and_keep_the_test_set_apart(task: Task, t
     assert files == ["dev.conll", "domain.txt", "task.txt", "test.conll", "train.conll"]
     assert all((tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes() for name in files)
     split = {name: _conll(tmp_path / "one" / f"{name}.conll") for name in ("train", "dev", "test")}
-    assert [len(sentences) for sentences in split.values()] == [100, 100, 200]
+    assert [len(sentences) for sentences in split.values()] == [25, 100, 200]
     for sentences in split.values():
         assert {tag[2:] for rows in sentences for _, tag in rows if tag != "O"} == TYPES[task.name]
     lines = {name: (tmp_path / "one" / f"{name}.txt").read_text("utf-8").splitlines() for name in ("task", "domain")}
-    assert [len(each) for each in lines.values()] == [300, 1500]
+    assert [len(each) for each in lines.values()] == [225, 1500]
     for line in (*lines["task"], *lines["domain"]):
         assert re.fullmatch(r"[\"A-ZÄÖÜ§].*[.?!\"]", line), line
         assert not re.search(r"\s[,.;:?]|,,|\s\s|[<>{}|\[\]]", line), line
