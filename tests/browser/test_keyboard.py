@@ -1,9 +1,13 @@
 """The keyboard: it reaches every control, leads through the whole road, and keeps its place when a control disappears."""
 
+import re
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from core.importing import view as corpora
+from core.projects import runs
 from tests.browser.driver import Server, asking, settled, visit
 
 ADDRESSES = [
@@ -167,3 +171,32 @@ def test_the_keyboard_alone_leads_from_the_sample_to_verdict_clause_and_sentence
     page.keyboard.press("ArrowDown")
     asking(page, lambda: page.keyboard.press("Shift+Space"))
     expect(page.get_by_role("heading", name="Why this sentence")).to_be_visible()
+
+
+@pytest.mark.full
+def test_the_keyboard_alone_leads_from_texts_to_a_selection_a_map_and_an_experiment(
+    server: Server, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_HOME", str(server.home))
+    page.goto(server.url)
+    settled(page)
+    press(page, page.get_by_role("button", name="Open the legal sample"))
+    expect(page.get_by_role("heading", level=1, name="Selection")).to_be_visible()
+    press(page, page.get_by_role("button", name="Score and select"))
+    download = page.get_by_role("button", name="Download", exact=True)
+    expect(download).to_be_visible(timeout=600_000)
+    settled(page)
+    reach(page, download)
+    with page.expect_download() as caught:
+        page.keyboard.press("Enter")
+    assert len(Path(caught.value.path()).read_text(encoding="utf-8").splitlines()) == 660  # a tenth of 6,600
+    press(page, page.get_by_role("button", name="See the selection on a map"))
+    expect(page.get_by_role("figure", name=re.compile("^Map of 7,100 sentences"))).to_be_visible(timeout=600_000)
+    settled(page)
+    press(page, page.get_by_test_id("stSidebar").get_by_role("link", name="Home", exact=True))
+    press(page, page.get_by_role("button", name="Find out"))
+    press(page, page.get_by_role("button", name="Start", exact=True))
+    expect(page.get_by_text("The experiment is running.")).to_be_visible()
+    press(page, page.get_by_role("button", name="Stop", exact=True))
+    expect(page.get_by_text("The experiment is running.")).to_have_count(0, timeout=60_000)
+    assert [runs.state(run.id).state for run in runs.own("experiment")] == ["cancelled"]
