@@ -1,10 +1,11 @@
-"""The tagger of a finished sample, shipped as its difference from the bundled encoder: 2 MB instead of 90 MB.
+"""Taggers of a finished sample, shipped as differences from the bundled encoder: at most 3 MB instead of 90 MB.
 
 runs/<run>/artifacts/small/    the folder of the run's model, with difference.safetensors in place of its weights
 
-LoRA of rank r adds the product of two small matrices to a matrix W of the encoder. The difference stores them as
-`W.left`, shape (out, r), and `W.right`, shape (r, in). Tensors that the encoder lacks, such as the head, are stored
-whole.
+Training with LoRA of rank r adds the product of two small matrices to a matrix W of the encoder. Pre-training with LoRA
+and fine-tuning with LoRA add one product each, and their sum is a product of the summed rank. The difference stores its
+factors as `W.left`, shape (out, r), and `W.right`, shape (r, in). Tensors that the encoder lacks, such as the head, are
+stored whole.
 """
 
 import shutil
