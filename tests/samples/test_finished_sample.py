@@ -161,8 +161,8 @@ def test_a_finished_sample_has_a_tagger_with_and_one_without_pre_training(home: 
 
 TYPED = {
     "legal": (
-        "The Borrower shall repay the loan to Meridian Bank on 3 March 2025 .",
-        {("Meridian Bank", "PARTY"), ("3 March 2025", "DATE")},
+        "Meridian Bank pays Harlow Mills Ltd EUR 5,000 on 3 March 2025 .",
+        {("Harlow Mills Ltd", "PARTY"), ("EUR 5,000", "AMOUNT"), ("3 March 2025", "DATE")},
     ),
     "medical": (
         "Known hypertension , on bisoprolol 2.5 mg ; ECG normal .",
