@@ -122,7 +122,7 @@ def _form() -> None:
 
 
 def _checked(options: Mapping[str, object]) -> tuple[bool, bool]:
-    """Show the data check, with a button that sets a valid budget. Return (may start, runs anyway)."""
+    """Show the data check, with a button that sets a valid budget; return what `gate` returns."""
     try:
         found = corpora.check_run("select", options)
     except ConfigError as error:
@@ -168,7 +168,7 @@ def _cost(strategy: Any) -> None:
 
 
 def _corpora() -> dict[str, Any]:
-    """Ask for corpora by role, prefilled with the roles set on the page Corpora; folded if these suffice."""
+    """Ask for corpora by role, prefilled with the roles set on the page Corpora; collapsed if these suffice."""
     roles = corpora.roles()
     picked = {}
     names = ", ".join(corpora.find(roles[role]).name for role in NOTES if role in roles)

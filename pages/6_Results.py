@@ -129,7 +129,7 @@ def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
     everything: dict[str, Callable[[], None]] = {"All trainings": take.trainings}
     drawn = everything | drawn if waiting else drawn | everything
     drawn |= {"Download": partial(take.take_away, run_id, run_labels)}
-    # With the leaderboard, the tabs have another key, so that they open at it.
+    # Use another key once there is a result: Streamlit then opens the first tab, the leaderboard.
     _draw(drawn, f"results.tab{'.waiting' * waiting}")
 
 

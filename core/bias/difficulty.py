@@ -85,7 +85,8 @@ class DifficultyOptions(Config):
         "closed", "Null model without input. closed: share of each type; trained: a classifier trained on empty input."
     )
     calibrate: Literal["auto", "yes", "no"] = option(
-        "auto", "Correct overconfident models; each fold is corrected by the other folds. auto: no in paper, else yes."
+        "auto",
+        "Correct overconfident models; each fold is corrected by the others. auto: no with preset paper, else yes.",
     )
     mentions: int = option(0, "Sample whole sentences with about this many mentions; 0: all.", unit="mentions", ge=0)
     group: Literal["", "sentence", "document"] = option(

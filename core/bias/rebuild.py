@@ -73,15 +73,19 @@ class RebuildOptions(Config):
 
     entity_low: str = option(
         pools.AUTO,
-        "Highest information of a low name: bits (0.5), or a quantile over its type's names (20%: the lowest fifth). "
+        "Names with at most this information (PVI) are low: bits (0.5), or a quantile of their type (20%: its lowest "
+        "fifth). "
         "auto: below 0 bits, or the lowest 20% of a type if fewer than 5% of its names are below 0 bits.",
     )
     entity_high: str = option(
         "50%",
-        "Lowest information of a high name: bits, or a quantile over its type's names (50%: the median). It is lowered "
-        "in steps of 10% if there are too few high names to reach the rate.",
+        "Names with at least this information (PVI) are high: bits, or a quantile of their type (50%: its median). If "
+        "too few names are high to reach the rate, the threshold is lowered in steps of 10%.",
     )
-    context_high: str = option("50%", "Lowest information of a high context; low2high and random2high never lower it.")
+    context_high: str = option(
+        "50%",
+        "Contexts with at least this information (PVI) are high; low2high and random2high never lower this threshold.",
+    )
     size: int = option(1000, "low-share: number of sentences.", unit="sentences", ge=1)
     add_bin: Literal["", "low", "near_zero", "high", "none"] = option(
         "",

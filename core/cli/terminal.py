@@ -185,7 +185,10 @@ def finish(
 
 
 def artifact(find: Callable[[str], Path]) -> Write:
-    """Return a `Write` that copies an artifact of the run. find: returns the file or folder for a run's id."""
+    """Return a `Write` that copies an artifact of the run.
+
+    find: function that returns the file or folder of the artifact, given the run's id.
+    """
 
     def write(run: Run, output: str) -> Mapping[str, str]:
         deliver.take(run.id, {find(run.id): output})

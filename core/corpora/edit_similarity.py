@@ -61,7 +61,8 @@ def near_texts(
         short: [
             long
             for long in range(short, int(short / similarity + _HAIR) + 1)
-            # Skip lengths at which no edit is allowed (at .9: below ten letters): equal texts are exact duplicates.
+            # Skip lengths that allow no edit (fewer than ten letters at a similarity of .9). Only equal texts would
+            # match there, and they are already found as exact duplicates.
             if long in by_length and int((1 - similarity) * long + _HAIR)
         ]
         for short in by_length

@@ -311,7 +311,7 @@ def _named_parts(by_name: Mapping[str, Sequence[Group]]) -> None:
     unnamed = by_name.get("", ())
     for role in given:
         for group in by_name[role]:
-            group.give(role, f"labelled, and {role} is in its name")
+            group.give(role, f"labelled, and the name suggests {role}")
     if "train" not in given:
         largest = max(unnamed, key=size)
         if given == ["dev", "test"]:
@@ -387,7 +387,7 @@ def _text_parts(groups: Sequence[Group], labels: Group | None, *, asked: bool) -
     rest = [group for group in groups if not _held_out(group)]
     for group in rest:
         if group.hints("task"):
-            group.give("task", "without labels, and task is in its name")
+            group.give("task", "without labels, and the name suggests a task corpus")
     rest, named = [group for group in rest if not group.role], any(group.role == "task" for group in rest)
     if not rest:
         return
@@ -412,7 +412,7 @@ def _held_out(group: Group) -> bool:
     """
     if group.named not in ("dev", "test"):
         return False
-    group.give(UNUSED, f"without labels, and {group.named} is in its name: nothing is trained on it")
+    group.give(UNUSED, f"without labels, and the name suggests {group.named}: nothing is trained on it")
     return True
 
 

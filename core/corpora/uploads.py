@@ -32,8 +32,8 @@ STALE = 24 * 3600  # seconds without use after which a copy is deleted
 def unpacked(path: Path, wanted: Callable[[Path], bool]) -> tuple[Path, Mapping[str, str]]:
     """Unpack an archive unless it is unpacked already. Return its folder, and {name: reason} for files left out.
 
-    wanted: returns True for a file that should be unpacked. Errors: ReadError if the archive is damaged, protected by a
-    password or a zip bomb; PathError.
+    wanted: function that returns True for a file that should be unpacked. Errors: ReadError if the archive is damaged,
+    protected by a password or a zip bomb; PathError.
     """
     folder = place(path)
     if not (folder / _LEFT_OUT).exists():

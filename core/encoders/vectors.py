@@ -96,7 +96,7 @@ class Shards:
     """Rows of several files as one array `(n, d)`; a file is opened when its rows are read."""
 
     def __init__(self, paths: Sequence[Path], rows: Sequence[int], load: Callable[[Path], FloatArray]) -> None:
-        """rows: number of rows per file. load: returns the rows of a file, memory-mapped."""
+        """rows: number of rows per file. load: function that returns the rows of a file, memory-mapped."""
         self._starts = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
         self._paths, self._load = list(paths), lru_cache(_OPEN)(load)
 

@@ -147,7 +147,7 @@ class ExperimentConfig(Config):
     )
     cross_train: int = option(0, "Training sentences per half; 0: as many as train has.", unit="sentences", ge=0)
     cross_dev: int = option(
-        0, "Dev sentences per half; 0: half as many as its training sentences.", unit="sentences", ge=0
+        0, "Dev sentences per half; 0: 50% of the half's training sentences.", unit="sentences", ge=0
     )
     looks: tuple[int, ...] = option(
         (), "Numbers of replicates at which the experiment may end early, such as 2,4,6; by default all are run."
@@ -420,8 +420,8 @@ class ExperimentConfig(Config):
         """Refuse a dictionary that is a held-out corpus.
 
         If taggers use the dictionary or halves are swapped, refuse a dictionary that is the training set too.
-        of: returns the fingerprint of a corpus; by default, names are compared as given. Errors: ConfigError, and
-        errors of `of`.
+        of: function that returns the fingerprint of a corpus; by default, names are compared as given. Errors:
+        ConfigError, and errors of `of`.
         """
         barred = {self.dev, *self.held_out}
         # With swapped halves, sentences of the training set are tested too.

@@ -109,7 +109,7 @@ class Foresight:
     taggers: int = 1
 
     def in_words(self) -> str:
-        """Return sentences on the smallest detectable gain, its basis, and the chances of the plans."""
+        """Return sentences on the smallest detectable gain, its basis, and each plan's chance of detecting `effect`."""
         if self.seeds < 2:
             return (
                 "One seed cannot show a difference, however large: it does not show how far scores vary by chance. "
@@ -255,7 +255,7 @@ def kept_forecast(run: Run, effect: float, chance: Callable[[], float]) -> Foret
     """Return the forecast that `run` stored when it first started. If there is none, compute and store it now.
 
     A resumed run must not compute a new forecast, because that would be based on the run's own taggers.
-    chance: returns the chance, 0 to 1, that the plan detects a true gain of `effect` points.
+    chance: function that returns the chance, 0 to 1, that the plan detects a true gain of `effect` points.
     """
     file = run.artifacts / "foretold.json"
     stored = read_object(file)
@@ -368,7 +368,8 @@ class Outlook:
     """Basis of an experiment's forecast. The verdict has the same basis, so that both agree.
 
     spread: spread of taggers trained on these labels; None: use the spread of the difference itself.
-    seconds: returns the further seconds until there are n replicates; None: extrapolate from the hours so far.
+    seconds: function of n that returns the further seconds until there are n replicates. If it returns None,
+    extrapolate from the hours so far.
     """
 
     spread: Spread | None = None

@@ -3,8 +3,8 @@
 Every variant differs from `none` in one respect (`arms`): the text that its encoder or word vectors trained on, the
 labels that it borrows, or the rebuilding of its L_C. All variants have the same seeds and settings. They also have the
 same encoder and L_C, unless the variant changes these. With the preset `quick` the last epoch is kept. Each fine-tuning
-is tested once. Reference variants train nothing: a run of another kind finds the entities of their test sets. Estimates
-of more labels train taggers on parts of L_C.
+is tested once. Reference variants train nothing: a run of another kind finds the entities of their test sets. To
+estimate what more labels would bring, taggers are trained on parts of L_C.
 
 `halves` splits a pool of labelled sentences into two halves, each the test set of the other. A sentence and its near
 duplicates (`corpora.hygiene`) are in the same half (SOURCES.md, Halves swapped).

@@ -297,8 +297,8 @@ def _draw_share(
             for test, less, more, (share, row) in zip(tests, low, high, points.items(), strict=True)
         ],
         hovertemplate=(
-            "%{y:.2f} [%{customdata[0]:.2f}, %{customdata[1]:.2f}]<br>%{customdata[2]:g}% of sentences asked for"
-            "<br>low-CEIM share %{x:.1f}%, %{customdata[3]:,} mentions<extra></extra>"
+            "%{y:.2f} [%{customdata[0]:.2f}, %{customdata[1]:.2f}]<br>requested: %{customdata[2]:g}% of sentences"
+            "<br>low-CEIM share: %{x:.1f}% of %{customdata[3]:,} mentions<extra></extra>"
         ),
         **place,
     )

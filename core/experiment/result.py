@@ -552,8 +552,8 @@ def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
     if head != "low-share":
         return same.get("none")
 
-    # The name of a `low-share` arm does not contain its size. If there are several random sets, the baseline is the one
-    # that fits the arm's stored gains.
+    # A `low-share` arm does not store which random set is its baseline. Its F1s minus its stored gains are the
+    # baseline's F1s, so take the set whose F1s are closest to them.
     def gap(base: ArmRow) -> float:
         further = zip(row.also, base.also, strict=False)
         gaps = [abs(test.mean - test.delta - other.mean) for test, other in further]

@@ -38,7 +38,8 @@ Part = tuple[int, int]  # (number of sentences, number of the draw) of a part of
 class Labels:
     """Options of the runs that prepare an arm's labels: parts of L_C, assisting sentences, a rebuilt L_C.
 
-    job: makes the runs that these options depend on, or finds them if they exist.
+    job: returns the corpora, and runs the audits that the options depend on; the job of a plan only finds finished
+    audits.
     """
 
     def __init__(self, config: ExperimentConfig, job: Job, barred: Sequence[str] = ()) -> None:
@@ -128,7 +129,7 @@ class Labels:
 
 
 class Stages:
-    """Options of an experiment's runs. job: makes the runs that they depend on; for a plan, only finds them."""
+    """Builds the options of an experiment's runs. job: as in `Labels`."""
 
     def __init__(self, config: ExperimentConfig, job: Job, pool: str = "") -> None:
         """pool: if `config` uses one half, fingerprint of all pooled sentences. Of all text, only T_C may contain them.
@@ -424,7 +425,8 @@ CHECK = ""  # kind of a step that has no run and only raises an error if taggers
 class Step:
     """A run for one replicate of one variant.
 
-    options: returns the options of the run, given the runs of the steps in `needs`. part: part of L_C that it uses.
+    options: function that returns the options of the run, given the runs of the steps in `needs`. part: part of L_C
+    that it uses.
     """
 
     kind: str
@@ -578,7 +580,11 @@ def _chain(place: Place, selects: Mapping[tuple[Cell, Replicate], Step], pieces:
 
 
 def _select(place: Place, alike: Step | None) -> Step:
-    """Return the step of a selection. alike: step of the selection that sets its number of tokens."""
+    """Return the step of a selection.
+
+    alike: step of another selection; its number of tokens, or a multiple of it, is the budget. None: the variant's own
+    budget.
+    """
     cell, replicate = place.cell, place.replicate
 
     def options(runs: Mapping[Step, Run]) -> Options:

@@ -140,10 +140,10 @@ _FURTHER = {"improves": "it also does better with", "helped": "it also does bett
 Asked = Literal["choosing", "reading"]
 FEW = 5  # with fewer tasks than this, the interval for similar tasks is wide
 THESE, OTHERS = "These tasks, on average", "Similar tasks"
-_DID: Mapping[Answer, str] = {"yes": "helped", "no evidence": "is not shown to help", "worse": "hurt"}
+_DID: Mapping[Answer, str] = {"yes": "helped", "no evidence": "has not been shown to help", "worse": "hurt"}
 _HOLDS: Mapping[Answer, str] = {
     "yes": "It also helps on similar tasks",
-    "no evidence": "An effect on similar tasks is not shown",
+    "no evidence": "There is no evidence of an effect on similar tasks",
     "worse": "It also hurts on similar tasks",
 }
 
@@ -767,7 +767,7 @@ def of_study(result: StudyResult) -> Finding:
         what = f"{what} {_capital(subject(result, 'reading'))} itself helped."
     if asked.others and answer != "no evidence":
         same = asked.others.answer == answer
-        what = f"{what} {'This also holds' if same else 'It is not shown that this holds'} on similar tasks."
+        what = f"{what} {'This also holds' if same else 'There is no evidence that this holds'} on similar tasks."
     if few := [f"{task.name} ({task.too_few})" for task in result.tasks if task.too_few]:
         what = (
             f"{what} On {', '.join(few)}, too few labels could be changed to test this; the mean includes every task."

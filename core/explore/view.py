@@ -146,11 +146,11 @@ def _is_number(text: str) -> bool:
         return False
 
 
-MOST_VALUES = 2_000  # different values of a column that can be filtered by; a page sends all of them to the browser
-MOST_GROUPS = 20_000  # different values of a column that can be grouped by
+MOST_VALUES = 2_000  # filter only by columns with at most so many values; a page sends all of them to the browser
+MOST_GROUPS = 20_000  # group only by columns with at most so many values
 UNKNOWN = "unknown"  # shown for a missing value
-_KEPT = {"source": "doc"}  # names of a corpus's columns, by their names here
-TOPIC = ""  # stands for the topics among names of columns; no column has an empty name
+_KEPT = {"source": "doc"}  # {name of a column here: its name in the corpus}, if they differ
+TOPIC = ""  # represents the topics in a list of column names; no column has an empty name
 Values = tuple[Sequence[str], IntArray]  # different values, and per point the index of its value, shape (n,)
 
 
@@ -174,7 +174,7 @@ def numbers(map_run: str, column: str) -> list[str]:
 
 @kept_per_home(4)
 def group_columns(map_run: str) -> list[str]:
-    """Return the columns that `groups` accepts: TOPIC, then those to filter by, with up to MOST_GROUPS values."""
+    """Return the columns that `groups` accepts: TOPIC, then all columns that have 2 to MOST_GROUPS different values."""
     corpora = (get(map_run).task, get(map_run).domain)
     names = [*(name for name in ("source", "file", "group") if kept_columns(map_run)[name]), *further_columns(map_run)]
     found = {

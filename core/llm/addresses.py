@@ -63,7 +63,7 @@ def server_at(address: str, allow_host: str = "") -> Server:
     """
     server = parsed(address)
     if allow_host and _plain(allow_host) != server.host:
-        raise ConfigError(f"allow_host: differs from {server.host}, the host of the address; give the same host twice.")
+        raise ConfigError(f"allow_host: differs from {server.host}, the host in the address; correct one of the two.")
     if not server.here and not allow_host:
         raise ConfigError(
             f"address: {server.host} is not this computer, so sentences would leave it; give 127.0.0.1, ::1 or "

@@ -44,8 +44,8 @@ BUNDLED = "minilm"
 TINY = "tiny"
 BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-WEIGHTS, VOCABULARY = "model.safetensors", "vocabulary.json"  # only recurrent taggers have the second
-_LOCAL = {"local_files_only": True, "trust_remote_code": False}  # options of every `from_pretrained`
+WEIGHTS, VOCABULARY = "model.safetensors", "vocabulary.json"  # only recurrent taggers have a vocabulary file
+_LOCAL = {"local_files_only": True, "trust_remote_code": False}  # passed to every `from_pretrained`
 
 
 @contextmanager

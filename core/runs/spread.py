@@ -23,8 +23,8 @@ def spread(
 ) -> tuple[list[Path], About]:
     """Compute all chunks. Return their files and `Opened.about`.
 
-    n, size, name, folder: see `Chunks`. device: returns a context manager that locks a device for this process. It is
-    not called for workers of Ray, because they have their own devices.
+    n, size, name, folder: see `Chunks`. device: function that returns a context manager that locks a device for this
+    process. It is not called for workers of Ray, because they have their own devices.
     """
     chunks = Chunks(context, n, size, name, folder=folder)
     on = checked()

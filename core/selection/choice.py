@@ -81,7 +81,10 @@ class Choice:
 
     @property
     def mark(self) -> str:
-        """Suffix for file names: the last four characters of the run's id, and the mark of a further selection."""
+        """Suffix for file names: the last four characters of the run's id.
+
+        A further selection of the run adds what its own id has after the run's id.
+        """
         return f"{self.run[-4:]}{self.id[len(self.run) :].replace('.', '-')}"
 
 

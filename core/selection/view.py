@@ -279,7 +279,7 @@ def command(choice_id: str, output: str, format: str) -> str:
     options = {**run.manifest.config, "budget": now.budget}
     words = ["--output", output, *(["--format", format] if format == "folder" else [])]
     reordered = options["diversity"] != "none" and now.budget != run.manifest.config["budget"]
-    with suppress(CorpusError):  # a corpus was removed, so that `select` would fail
+    with suppress(CorpusError):  # raised if a corpus was removed, and `select` would fail too
         there = runs.finished("select", options)
         if now.first and not reordered and not edits(choice_id) and not (there and edits(there.id)):
             return f"{commands.command('select', options)} {shlex.join(words)}"

@@ -176,9 +176,9 @@ def _joined(
 
 
 def run(config: WhichStrategyConfig, job: Job) -> WhichStrategyResult:
-    """Hide, rank and count. Writes no artifacts.
+    """Hide sentences of T_C in a sample of D_C, rank all with each strategy, and count the hidden ones that it selects.
 
-    Errors: CorpusError if fewer than `LEAST` sentences of T_C can be hidden, or are left of D_C.
+    Writes no artifacts. Errors: CorpusError if T_C, or the sample of D_C, has fewer than `LEAST` usable sentences.
     """
     task, domain = job.corpus(config.task), job.corpus(config.domain)
     budget = Budget.parse(config.budget)

@@ -60,7 +60,9 @@ class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
         ge=1,
     )
     draws: int = option(3, "Number of samples drawn from every source; their spread is shown.", ge=1, le=20)
-    sizes: int = option(2, f"Number of smaller caps in the size curve, each 1/{SHRINK} of the one before.", ge=0, le=6)
+    sizes: int = option(
+        2, f"Further points of the size curve, each with 1/{SHRINK} of the tokens of the one before.", ge=0, le=6
+    )
     parts: int = option(
         8,
         "Number of parts into which the task corpus (T_C) and every source are cut to test leads against chance. "
@@ -115,8 +117,9 @@ class Party:
 class Round:
     """One measurement of all pairs.
 
-    cap: most tokens per source, None for all. kind: draw (a random sample), curve (a point of the size curve), or
-    part (one part of the first sample and of the target, to test leads). part, of: index of the part, number of parts.
+    cap: most tokens per source, None for all. kind: draw (a random sample), curve (the first sample with fewer tokens),
+    or part (one part of the first sample and of the target, to test leads). part, of: index of the part, number of
+    parts.
     """
 
     number: int
@@ -153,7 +156,7 @@ class Study:
 
     @cached_property
     def rounds(self) -> list[Round]:
-        """The draws, then smaller caps of the first draw, then its parts."""
+        """Rounds in order: all random draws, the first draw with ever fewer tokens, the parts of the first draw."""
         n, seed = self.config.draws, self.config.seed
         rounds = [Round(i, seed + i, self.cap, "draw", f"draw {i + 1} of {n}") for i in range(n)]
         largest = self.cap or max(source.n_tokens for source in self.sources)
@@ -291,9 +294,9 @@ def _vocabulary_size(study: Study, each: Round, targets: Sequence[Sample]) -> in
 def _compare(
     context: RunContext, measure: Measure, source: Sample, targets: Mapping[int, Sample], *, aloud: bool
 ) -> Iterator[tuple[int, Cell]]:
-    """Yield (target, cell) per target; a pair that cannot be measured gets a problem instead of a value.
+    """Yield (target, cell) per target. If a pair cannot be measured, its cell states the problem and has no value.
 
-    aloud: False drops notes, because small caps and parts always cause notes on size.
+    aloud: False drops the notes. Rounds with fewer tokens, or on parts, would always cause notes on size.
     """
     fit_report = PairReporter(context, source.name, aloud)
     learnt, problem = None, ""
@@ -423,7 +426,7 @@ def _leads(study: Study, cells: Cells, grid: Grid, target: int) -> list[Lead]:
 
 
 def _curve(study: Study, cells: Cells) -> list[CurvePoint]:
-    """Return the values of the first draw at its own and at smaller caps, the smallest cap first."""
+    """Return the values of the first draw with all its tokens and with fewer, fewest first."""
     rounds = [*reversed(study.of_kind("curve")), study.rounds[0]]
     points = [(each, cell) for each in rounds if len(rounds) > 1 for cell in study.cells() if cell[1] is each]
     return [

@@ -22,7 +22,7 @@ CONVENTIONS: Mapping[str, str] = {
     "runs": "correlation per target over its single runs, then the mean over targets (Table 4 of Dai et al.)",
     "means": "correlation per target over the means of its sources, then the mean over targets",
     "pooled": "correlation over all sources and targets at once",
-    "centred": "correlation over all at once, after subtracting each target's mean",
+    "centred": "correlation over all sources and targets at once, after subtracting each target's mean",
     "spearman": "correlation of ranks per target over the means of its sources, then the mean over targets",
 }
 ENOUGH = 4  # least number of targets for an interval, and least number of sources of each of these targets
@@ -319,7 +319,10 @@ def chance(grid: Grid, outcomes: Outcomes, *, seed: int = 0) -> Chance | None:
 
 
 def _all_orders(counts: Sequence[int]) -> Iterator[IntArray]:
-    """Yield an array `(orders, sources)` per target: all combinations of the targets' orders, the observed first."""
+    """Yield an array `(orders, sources)` per target, with the observed order in row 0.
+
+    Rows of the same number form a combination of the targets' orders; together, the rows go through all combinations.
+    """
     places = np.unravel_index(np.arange(prod(map(factorial, counts))), [factorial(n) for n in counts])
     for n, at in zip(counts, places, strict=True):
         yield np.array(list(permutations(range(n))))[at]

@@ -59,10 +59,9 @@ class SimilarityResult:
     """Result of a `similarity` run.
 
     targets, sources: {name: fingerprints of its corpora}. too_small: {source that was left out: its tokens}.
-    measurements: one per target, source and measure. curve: values at smaller caps. closest: {measure: source}, or
-    {target: {measure: source}} for several targets. recommendation: {target: sentence}. warnings: shown with the
-    table. notes: shown below it. cap_tokens: most tokens per source; None: all. leads: one per target and voting
-    measure.
+    measurements: one per target, source and measure. curve: values with fewer tokens. closest: {measure: source}, or
+    {target: {measure: source}} for several targets. recommendation: {target: sentence}. warnings: shown with the table.
+    notes: shown below it. cap_tokens: most tokens per source; None: all. leads: one per target and voting measure.
     """
 
     targets: Mapping[str, Sequence[str]]

@@ -29,9 +29,9 @@ next replicate swaps them. The variance of the mean difference has two parts:
 - between test sentences, which all pairs of replicates share.
 
 The variance between replicates also includes the difference of the two halves, which cancels in the mean of a pair.
-With more than two replicates this part is not subtracted. It makes up for variance that the counts cannot show: all
-replicates share the task corpus and the labels of the pool. With two replicates no sentence is tested twice, so the
-whole variance of the sentences is subtracted from that between replicates and is counted once.
+With more than two replicates this part is kept on purpose. It makes up for variance that cannot be estimated from the
+counts, because all replicates share the task corpus and the labels of the pool. With two replicates no sentence is
+tested twice, so the whole variance of the sentences is subtracted from that between replicates and is counted once.
 
 A reference variant trains nothing, so it has one evaluation and no seeds. `compare_line` repeats it for every seed of
 `none`. It then has no variance between seeds, and no interaction of seeds and sentences. The variance of its

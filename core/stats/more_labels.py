@@ -67,7 +67,8 @@ def _of_sentences(moves: FloatArray) -> float:
 def _fall(sizes: Sequence[int], f1: FloatArray, apart: float) -> str:
     """Return a sentence if F1 falls from one size to the next by more than chance; "" if it does not.
 
-    apart: variance of a difference between two sizes from test sentences, squared points.
+    apart: as in `power_law.forecast`, variance of a difference between two sizes that the test sentences cause, squared
+    points.
     """
     from scipy.special import stdtrit  # a second to load
 

@@ -53,7 +53,10 @@ class Worth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Multiples:
-    """Multiples of many experiments at once, arrays `(...)`. Values below 1 are 0; values beyond the sizes are inf."""
+    """Multiples as in `Worth`, for many experiments at once: arrays `(...)`.
+
+    A value is 0 if it is below the smallest size that was run, and inf if it is beyond the largest.
+    """
 
     times: FloatArray
     lo: FloatArray
@@ -147,7 +150,9 @@ def worth(system: Sequence[Evaluation], others: Mapping[float, Sequence[Evaluati
 
 
 def _variances(weights: FloatArray, moves: FloatArray, tested: BoolArray) -> tuple[float, float]:
-    """Return the variance that test sentences cause in a weighted sum of mean F1s, and its part between replicates.
+    """Return two variances of a weighted sum of mean F1s.
+
+    The first is caused by test sentences. The second is its part that the variance between replicates also includes.
 
     weights: `(1 + s,)`. moves: `(1 + s, r, m)` points by which each sentence moves each F1. tested: `(r, m)` True if
     the replicate was tested on the sentence.

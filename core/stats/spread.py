@@ -34,11 +34,11 @@ class Spread:
 
     seeds: sd of one variant's F1 between seeds. pretrainings: sd added by selection and pre-training if each replicate
     has its own. both: part of `seeds` caused by the interaction of a seed with these sentences. sentences: sd of a
-    difference caused by the choice of test sentences, for any number of seeds. trainings: number of runs that were
+    difference caused by the choice of test sentences; more seeds do not reduce it. trainings: number of runs that were
     measured; 0: the spread is assumed. taggers: number of taggers in these runs. repeated: number of variants with
-    replicates on which `pretrainings` was measured; 0: it is assumed or not needed. n_sentences: size of the test set.
-    swapped: True if replicates have their own labels and are tested on halves of `n_sentences`. labels: sd of a
-    difference caused by sampling these labels.
+    replicates on which `pretrainings` was measured; 0: it is assumed or not needed. n_sentences: size of the test set,
+    or of both halves together if they are swapped. swapped: True if each replicate has its own labels and is tested on
+    one half. labels: sd of a difference caused by sampling these labels.
     """
 
     seeds: float

@@ -128,7 +128,7 @@ class TrainInTest:
 
     @property
     def words(self) -> str:
-        """Sentence with both numbers."""
+        """Sentence with the numbers of exact and of near duplicates."""
         n = self.exact + self.near
         return (
             f"{n:,} training sentence{'s are' if n > 1 else ' is'} in the dev or test set "
@@ -153,7 +153,7 @@ class TooLong:
 
     @property
     def words(self) -> str:
-        """Sentence with the share of such entities in each split; "" if there are none."""
+        """Sentence with the share of entities per split that are too long; "" if there are none."""
         shares = [f"{n / self.of[name]:.1%} of the spans in {name}" for name, n in self.longer.items() if n]
         if not shares:
             return ""
@@ -175,7 +175,7 @@ class WithVector:
 
     @property
     def words(self) -> str:
-        """Sentence with the shares."""
+        """Sentence with the shares of words that have a vector."""
         tests = listed([f"{share:.1%}" for share in self.tests])
         return f"{self.train:.1%} of the distinct words of the training set have a vector" + (
             f", and {tests} of the tokens of the test set{'s' * (len(self.tests) > 1)}." if self.tests else "."

@@ -69,7 +69,8 @@ def borrow(config: FinetuneConfig, job: Job, types: Sequence[str], states: str =
         config.own_words or config.assisting_words or config.skipgram or config.states or config.hidden
     ):
         raise ConfigError(
-            "network: vectors, skipgram, states and hidden are for bilstm and charcnn; choose one of them."
+            "network: vectors, skipgram, states and hidden need the network bilstm or charcnn; choose one "
+            "of these two, or leave the options out."
         )
     config.check_words()
     if config.assisting_words and not (config.own_words and config.assisting):

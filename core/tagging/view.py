@@ -379,7 +379,7 @@ def names(run_ids: Sequence[str]) -> dict[str, str]:
         for row in leaderboard.read(run).leaderboard:
             variant = "" if row.arm == NONE or reads(row) else f", variant {line_name(row)}"
             for i, finetune in enumerate(row.finetunes, 1):
-                # The newest experiment names a tagger that several share.
+                # If several experiments share a tagger, its name comes from the newest one.
                 parts.setdefault(finetune, f"{variant}{f', replicate {i}' if len(row.finetunes) > 1 else ''}")
     names = {run_id: f"{tagger_name(store().get(run_id).manifest.config)}{parts.get(run_id, '')}" for run_id in run_ids}
     return distinct(names, {run_id: store().get(run_id).began.timestamp() for run_id in run_ids})

@@ -455,11 +455,11 @@ def finetune(
 
     types: entity types to evaluate, by default all types of `train` and `dev`. weights: factor of each training
     sentence's loss. assisting: sentences of another corpus to train on too (`Joined`, `Alternating`). assisting_weight:
-    factor of the assisting sentences' loss. copies: makes copies of training sentences (`Contrasted`). folder: folder
-    for the checkpoints; training resumes from the last one, with the same result as without interruption. saved: called
-    with every checkpoint. watch: called after each evaluation with the epochs so far, the dev sentences and their
-    predictions. dev_every: report dev F1 every this many steps within an epoch; 0: only after each epoch. stopped:
-    called if the user cancels after at least one epoch. Errors: Cancelled, ResourceError if memory runs out.
+    factor of the assisting sentences' loss. copies: function that copies training sentences (`Contrasted`). folder:
+    folder for the checkpoints; training resumes from the last one, with the same result as without interruption. saved:
+    called with every checkpoint. watch: called after each evaluation with the epochs so far, the dev sentences and
+    their predictions. dev_every: report dev F1 every this many steps within an epoch; 0: only after each epoch.
+    stopped: called if the user cancels after at least one epoch. Errors: Cancelled, ResourceError if memory runs out.
     """
     rows = laid_out(train, weights, assisting, assisting_weight, settings)
     rows = Contrasted(rows, copies) if copies else rows

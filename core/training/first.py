@@ -54,12 +54,12 @@ def train_first(
     stopped: Callable[[PieceTagger], None] | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> First:
-    """Train a tagger on another corpus, or read it if its training has ended, and return it.
+    """Return a tagger trained on another corpus. Train it, or load it from `folder` if it is already trained.
 
-    made: returns a new tagger, and a function to call after the training (`tagging.network.save_memory`). dev: dev set
-    of L_C; its F1 is only shown as a curve. settings: from `Settings.brief`. folder: the seed's folder. stopped: called
-    with the tagger if the user cancels after at least one epoch. Other parameters: see `finetune`. If the training is
-    interrupted, the next call continues it, with the same result. Errors: Cancelled, ResourceError.
+    made: function that returns a new tagger, and a function to call after the training (`tagging.network.save_memory`).
+    dev: dev set of L_C; its F1 is only shown as a curve. settings: from `Settings.brief`. folder: the seed's folder.
+    stopped: called with the tagger if the user cancels after at least one epoch. Other parameters: see `finetune`. If
+    the training is interrupted, the next call continues it, with the same result. Errors: Cancelled, ResourceError.
     """
     if (done := folder / FILE).exists():
         return _read(done)

@@ -143,8 +143,8 @@ def train_along(home: Path, kinds: Mapping[str, Kind]) -> None:
     except Cancelled:
         raise
     except Exception as error:
-        # The first process reads this file and fails with the same text. If the first process has already ended, its
-        # end caused this error.
+        # Report the error only while the first process runs: it reads this file and fails with the same text. If it has
+        # already ended, its end caused this error.
         if run.lock.held():
             with suppress(OSError):
                 write_atomic(run.rank_error_file, _in_words(error).encode("utf-8", "replace"))

@@ -48,8 +48,8 @@ TASK, GENERAL = "dev_loss_task", "dev_loss_general"
 class Piles:
     """Training rows and held-out rows of pieces.
 
-    train: rows of all training corpora. draw: returns the rows that an epoch reads. task, general: held-out rows of T_C
-    and of general text.
+    train: rows of all training corpora. draw: function that returns the rows for an epoch. task, general: held-out rows
+    of T_C and of general text.
     """
 
     train: Examples

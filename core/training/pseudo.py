@@ -52,8 +52,8 @@ class Stage:
 class Stages:
     """Trains the stages of one seed.
 
-    made: makes a tagger from a stage's weights, or from the encoder if they are None. It also returns a function to
-    call after training that tagger (`tagging.network.save_memory`). dev, types: dev set and entity types of L_C.
+    made: function that returns a tagger with a stage's weights, or with the encoder's if they are None, and a function
+    to call after training the tagger (`tagging.network.save_memory`). dev, types: dev set and entity types of L_C.
     folder: the seed's folder. options: options of `finetune`.
     """
 

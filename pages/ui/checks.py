@@ -17,7 +17,7 @@ Cures = Mapping[str, tuple[str, Callable[[], None]]]  # {name of an item: label 
 
 
 def show(found: Sequence[Check], key: str, *, here: str = "", cures: Cures | None = None) -> None:
-    """Show red and amber items; the green items are folded.
+    """Show red and amber items, and the green items in a collapsed section.
 
     here: the page that shows the check; no link leads to it. cures: buttons that solve an item on this page.
     """
@@ -56,7 +56,10 @@ def _item(one: Check, key: str, here: str, cures: Cures) -> None:
 
 
 def gate(found: Sequence[Check], key: str, *, here: str = "", cures: Cures | None = None) -> tuple[bool, bool]:
-    """Show the items and, if one is red, ask for consent. Return (may start, runs anyway)."""
+    """Show the items and, if one is red, ask for consent.
+
+    Return two values: True if the run may start, and True if it starts despite red items.
+    """
     show(found, key, here=here, cures=cures)
     red = [one for one in found if one.level == "red"]
     if not red:

@@ -87,7 +87,7 @@ def _clean() -> None:
 
 
 def follow_address(choice_id: str) -> None:
-    """Save a budget that an address of an older version names, and put a changed selection into the address."""
+    """Save the budget in a URL of an older version, and rewrite that URL. Name a changed selection in the URL."""
     old = st.query_params.get("run") == choice_id
     if old and (budget := st.query_params.get("budget")):
         try:

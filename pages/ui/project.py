@@ -47,8 +47,8 @@ def begin(menu: Callable[[str], None]) -> None:
     """Put the project into the address if there are several, and clear fields that were filled in for another one.
 
     An address without a project opens the user's own project that was opened last. If the address names an unknown
-    project, show an error and the menu of an existing one, and stop. menu: draws the links to the pages of a project,
-    given its slug.
+    project, show an error and the menu of an existing one, and stop. menu: function that draws the links to the pages
+    of a project, given its slug.
     """
     several = projects.several()
     if several and not st.query_params and (last := _looked_at_last()):

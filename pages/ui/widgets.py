@@ -325,7 +325,7 @@ WORD_TINTS: Mapping[Word, str] = {
 
 
 def finding(verdict: Finding) -> None:
-    """Show a verdict: its word in colour, the result, what to do next, and its certainty folded."""
+    """Show a verdict: its word in colour, the result, what to do next, and a collapsed section on its certainty."""
     answer(verdict)
     st.markdown(f"**{plain(verdict.next)}**")
     if verdict.explained:
@@ -340,7 +340,7 @@ def answer(verdict: Finding) -> None:
 
 
 def certainty(verdict: Finding) -> None:
-    """Show how sure a verdict is, folded; nothing if that is not known."""
+    """Show how sure a verdict is, in a collapsed section; show nothing if that is not known."""
     if verdict.sure:
         with st.expander("How sure this is", icon=":material/straighten:"):
             st.markdown(plain(verdict.sure))

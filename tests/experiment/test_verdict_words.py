@@ -312,7 +312,7 @@ def studied(
     ("these", "others", "what", "then"),
     [
         (mean("yes"), mean("yes"), "Helped: the selection improves the tagger on these 2 tasks on average. This also holds on similar", "use it"),
-        (mean("yes"), mean("no evidence"), "It is not shown that this holds on similar tasks.", "more tasks"),
+        (mean("yes"), mean("no evidence"), "There is no evidence that this holds on similar tasks.", "more tasks"),
         (mean("worse", -1.0), mean("no evidence", -1.0), "No: the selection makes the tagger worse on these 2 tasks", "do not use it"),
         (mean("no evidence", 0.5, 1.0), mean("no evidence"), "Can't tell yet: there is no evidence that the selection helps on these 2", "on each"),
     ],

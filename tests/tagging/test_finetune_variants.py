@@ -119,7 +119,10 @@ def test_single_layer_with_lora_is_saved_as_a_plain_folder(parts: dict[str, Any]
         ({"stages": "lpft", "network": "bilstm"}, "lpft freezes an encoder"),
         ({"beta": 0.1}, "beta, gamma: need spans, and the network is encoder; choose span"),
         ({"network": "span", "layers": "mix"}, "layers: mix needs the network encoder"),
-        ({"network": "span", "hidden": 9}, "network: vectors, skipgram, states and hidden are for bilstm and charcnn"),
+        (
+            {"network": "span", "hidden": 9},
+            "network: vectors, skipgram, states and hidden need the network bilstm or charcnn",
+        ),
     ],
 )
 def test_options_that_do_not_fit_the_network_are_refused(
@@ -210,7 +213,7 @@ def test_bilstm_with_vectors_and_states_reloads(base: dict[str, Any], seal: Seal
     assert "(bilstm) trained from random weights" in card
     assert "transformers import pipeline" not in card
     assert run.manifest.config["weights"]  # hash of the encoder that gives the states
-    with pytest.raises(ConfigError, match="bilstm and charcnn"):
+    with pytest.raises(ConfigError, match="bilstm or charcnn"):
         recurrent(base, "encoder", hidden=None, init="tiny", vectors=text.fingerprint)
 
 
@@ -356,7 +359,7 @@ def test_tagger_starts_from_imported_vectors_and_reports_coverage(imported: Impo
     for wrong, reason in (
         ({"imported_vectors": "gone"}, r"'gone' is not the name of imported word vectors \(imported: other, own"),
         ({"vectors": train}, "vectors, imported_vectors: a word starts from one vector; choose one of the two"),
-        ({"network": "encoder", "hidden": None, "init": "tiny"}, "are for bilstm and charcnn"),
+        ({"network": "encoder", "hidden": None, "init": "tiny"}, "need the network bilstm or charcnn"),
         ({"imported_vectors": ""}, "need assisting and vectors too"),
         ({"imported_assisting_vectors": wide}, "2 numbers per word, but vectors have 3"),
     ):

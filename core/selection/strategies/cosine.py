@@ -325,7 +325,7 @@ class Neighbours(Strategy):
 
     @classmethod
     def cascades(cls, options: Any) -> bool:
-        """Return True unless sentences take turns, because turns need the vectors of all of D_C."""
+        """Return True for the query `nearest`; `round-robin` needs the vectors of all sentences of D_C."""
         return bool(options.query == "nearest")
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:

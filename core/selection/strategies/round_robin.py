@@ -41,7 +41,7 @@ class Turns:
         takers, rows, cosines = _lists(task, domain, last, report)
         starts = np.searchsorted(takers, np.arange(len(task)))
         rounds = np.arange(len(takers)) - starts[takers] + 1
-        # Copies of a sentence have one id, so the first of them gives the round of all.
+        # Equal sentences have one id, so they all get the round of the one that is taken first.
         order = np.lexsort((takers, rounds, ids[rows]))
         known, first = np.unique(ids[rows][order], return_index=True)
         best = order[first]

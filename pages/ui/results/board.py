@@ -60,9 +60,9 @@ HOW = (
 )
 
 HARDLY = (
-    "The advice comes from a power law through a few dev scores. It is an estimate, not evidence. “Hardly over”: the "
-    "gain exceeds this bound in at most one case of ten. The bound is known only if the whole pipeline was repeated, "
-    "because it needs several pre-trainings of each size."
+    "The advice comes from a power law through a few dev scores. It is an estimate, not evidence. “Hardly over” "
+    "is followed by an upper bound, which the gain exceeds in at most one case of ten. The bound is known only if the "
+    "whole pipeline was repeated, because it needs several pre-training runs with each number of sentences."
 )
 
 
@@ -385,7 +385,7 @@ def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
         "hours": "It takes",
         "advice": "Advice",
     }
-    table(lines, columns, "Whether twice the text is worth it")
+    table(lines, columns, "Expected gain from twice as many sentences")
     st.caption(HARDLY)
 
 

@@ -33,7 +33,7 @@ def run_list(listed: Sequence[Run]) -> None:
     small = [run for run in listed if run.manifest.kind in SMALL and run.id not in active]
     large = [run for run in listed if run not in small]
     more = len(large) > SHOWN and st.toggle(f"Show all {len(large)}", key="home.all")
-    # A running run is never folded away.
+    # Always show running runs, even after the first `SHOWN`.
     shown = [run for i, run in enumerate(large) if more or i < SHOWN or run.id in active]
     st.fragment(run_every=POLL if active else None)(_rows)([run.id for run in shown], bool(active))
     if small:

@@ -113,8 +113,9 @@ def _leads(ahead: Sequence[Lead], target: str) -> None:
         table([_lead(lead) for lead in ahead], columns, f"Leads of the closest source over the next for {target}")
         st.caption(
             "The task corpus and the sources are cut into parts that share no sentence, and each part is measured "
-            "separately. The lead varies over the parts as it would with other text. Consecutive documents stay in one "
-            "part. Text from a few long documents gives less certainty than the number of parts suggests."
+            "separately. How much the lead varies between parts shows how much it would vary with other text. "
+            "Consecutive documents stay in one part. Text from a few long documents gives less certainty than the "
+            "number of parts suggests."
         )
 
 

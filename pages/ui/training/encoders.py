@@ -123,8 +123,8 @@ def _answer(train: str, dev: str) -> None:
                 icon=":material/layers:",
                 on_click=use_custom,
                 args=("finetune", fields),
-                help="Sets Start from, Custom and Layers in the form above; Custom is for experts, so this "
-                "also turns on the switch Expert in the menu.",
+                help="Fills in the fields **Start from**, **Custom** and **Layers** in the form above. **Custom** is a "
+                "field for experts, so this also turns on **Expert** in the menu.",
             )
 
 

@@ -160,7 +160,7 @@ NUMBERS = {
 
 
 def options() -> dict[str, Any] | None:
-    """Return the options; None while a corpus is missing, or with a message if an entry is wrong."""
+    """Return the options. If a corpus is missing or an entry is wrong, show a message and return None."""
     if AGAIN in st.query_params:
         st.caption(
             "These fields come from an experiment that did not decide which way is the cheapest. They have as many "
@@ -203,7 +203,9 @@ def options() -> dict[str, Any] | None:
 
 
 def _cross(picked: dict[str, str]) -> dict[str, Any]:
-    """Ask if halves of L_C are to be swapped, and for their sizes. Then no other T_C is used."""
+    """Ask if halves of L_C should be swapped, and for their sizes. If so, remove T_C from `picked`, because each half's
+    text is its T_C.
+    """
     if not st.checkbox(
         "Swap halves of the labelled sentences",
         key="training.experiment.cross",
@@ -228,7 +230,7 @@ def _cross(picked: dict[str, str]) -> dict[str, Any]:
         1,
         None,
         None,
-        placeholder="half as many",
+        placeholder="50% of the training sentences",
         key="training.experiment.choices",
     )
     return {"cross": True, "cross_train": train or 0, "cross_dev": dev or 0}

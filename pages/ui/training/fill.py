@@ -48,7 +48,7 @@ def fill(options: Mapping[str, Any]) -> None:
             state[_key(name, config)] = _value(name, getattr(config, name))
     known = arm_names(dict(config))
     first_typed = next((i for i, name in enumerate(config.arms) if name not in known), len(config.arms))
-    fill_in(config.arms[:first_typed])  # typed ones come last, and the order must stay
+    fill_in(config.arms[:first_typed])  # variants typed as text follow, so that the order is kept
     _fill_stages(config, config.arms[first_typed:])
 
 

@@ -103,7 +103,7 @@ TIMES = (
     "Time here: on this machine, with the baselines that a variant adds, as if nothing had been computed before. The "
     "box at the end counts only what is left."
 )
-TIMES_LATER = "The times show once this machine was timed, see the box at the end."
+TIMES_LATER = "The times appear after this machine was timed: press the button for it in the box at the end."
 BOTH = "Every verdict needs a variant without pre-training and a random baseline; both are added automatically."
 
 
