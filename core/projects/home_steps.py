@@ -17,7 +17,7 @@ from core.selection import choices, insights
 from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
 from core.selection.choice import Choice
-from core.shown import count
+from core.shown import count, listed, short
 from core.terms import in_words, labels_in_words
 
 Name = Literal["texts", "choice", "worth", "report"]
@@ -80,8 +80,7 @@ def _texts() -> HomeStep:
     words = {"domain": "{:,} to select from", "train": "{:,} for training"}
     counts += [each.format(here[role]) for role, each in words.items() if role in here]
     counts += [f"{sum(here.get(role, 0) for role in ('dev', 'test')):,} for dev and test"] if "test" in here else []
-    none = "An import is running." if runs.importing() else "None yet: import your own, or open a sample."
-    known = f"{', '.join(counts)}." if counts else none
+    known = f"{', '.join(counts)}." if counts else _without_roles()
     if chosen := choice_now():
         leaks = _leaks(chosen.id)
         known += (
@@ -90,6 +89,17 @@ def _texts() -> HomeStep:
             else ""
         )
     return HomeStep(name="texts", known=known, ready={"task", "domain"} <= here.keys())
+
+
+def _without_roles() -> str:
+    """Return the state of a project whose corpora have no role yet."""
+    if runs.importing():
+        return "An import is running."
+    if waiting := corpora.listed():
+        names = [short(corpus.name) for corpus in waiting[:3]]
+        names += [f"{len(waiting) - 3:,} more"] if len(waiting) > 3 else []
+        return f"Imported, but without a role: {listed(names)}. Give each a role on Corpora."
+    return "None yet: import your own, or open a sample."
 
 
 def _leaks(choice_id: str) -> int:

@@ -25,7 +25,7 @@ from core.selection.choose import rank_of
 from core.selection.evidence import Evidence, Part, Parts, Spans
 from core.selection.near import cosines
 from core.selection.result import Scored, ScoredRow, ScoreResult, SelectResult, read_learnt, read_values
-from core.shown import count
+from core.shown import count, listed
 from core.tagging.predictions import read_spans
 
 
@@ -68,6 +68,15 @@ class Why:
     neighbours: Sequence[Neighbour]
     duplicates: Sequence[Copy]
     notes: Sequence[str]
+
+    @property
+    def mostly(self) -> str:
+        """The three parts that raise the score most, in words; "" if a low score is best, or if no part raises it."""
+        named = [part for part in self.parts if part.value > 0 and not part.name.startswith(("other", "constant"))]
+        raising = sorted(named, key=lambda part: -part.value)[:3]
+        if self.prefer == "low" or len(self.parts) < 2 or not raising:
+            return ""
+        return f"Its score comes mostly from: {listed([part.name for part in raising])}."
 
 
 def explain_row(

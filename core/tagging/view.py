@@ -27,7 +27,7 @@ from core.files import replacing
 from core.importing.add import AddConfig, reading
 from core.kinds import KINDS
 from core.pretraining.pretrain import PretrainConfig
-from core.projects import runs
+from core.projects import labels, runs
 from core.projects.audit import exporting
 from core.projects.home import kept_per_home, library, store
 from core.projects.titles import NO_PRETRAINING, tagger_name, text_name
@@ -372,7 +372,7 @@ def _begins(run_id: str) -> str:
 def names(run_ids: Sequence[str]) -> dict[str, str]:
     """Name `finetune` runs by training set, pre-training, and variant and replicate; equal names get a date.
 
-    The variant is left out if the pre-training says it.
+    The variant is left out if the pre-training says it. A name that the user gave to a run comes first.
     """
     parts: dict[str, str] = {}
     for run in store().list("experiment", state="succeeded"):
@@ -381,8 +381,11 @@ def names(run_ids: Sequence[str]) -> dict[str, str]:
             for i, finetune in enumerate(row.finetunes, 1):
                 # If several experiments share a tagger, its name comes from the newest one.
                 parts.setdefault(finetune, f"{variant}{f', replicate {i}' if len(row.finetunes) > 1 else ''}")
-    names = {run_id: f"{tagger_name(store().get(run_id).manifest.config)}{parts.get(run_id, '')}" for run_id in run_ids}
-    return distinct(names, {run_id: store().get(run_id).began.timestamp() for run_id in run_ids})
+    found = [store().get(run_id) for run_id in run_ids]
+    names = {
+        run.id: labels.read(run).name or f"{tagger_name(run.manifest.config)}{parts.get(run.id, '')}" for run in found
+    }
+    return distinct(names, {run.id: run.began.timestamp() for run in found})
 
 
 def tagged(run_id: str) -> TagResult | PredictResult:

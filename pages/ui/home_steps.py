@@ -307,7 +307,8 @@ def _next(step: HomeStep, *, is_next: bool) -> None:
         icon = ":material/arrow_forward:"
         page_link(page, label=f"**{label}**" if is_next else label, icon=icon, query=query, width="content")
     if step.again:
-        ask("Make it surer", primary=results.weak(step.run))
+        seconds = results.seconds_to_settle(step.run)
+        ask(f"Make it surer ({duration(seconds)})" if seconds else "Make it surer", primary=results.weak(step.run))
 
 
 def _ask(step: HomeStep, *, is_next: bool) -> None:

@@ -193,6 +193,14 @@ def test_a_running_import_replaces_the_empty_notice(home: Path) -> None:
     assert "Nothing is here yet" in texts(opened("pages/1_Corpora.py"))
 
 
+def test_imported_corpora_without_a_role_are_named(home: Path, seal: Seal) -> None:
+    for name in ("notes", "letters", "reports", "mails"):
+        seal([f"One of {name} ."], name)
+    page_text = on_home()[0]
+    assert "Imported, but without a role: " in page_text
+    assert " and 1 more. Give each a role on Corpora." in page_text
+
+
 def test_a_running_selection_or_experiment_is_described_as_running(seal: Seal, home: Path) -> None:
     made = finished.corpora(home)
     marks = {role: corpus.fingerprint for role, corpus in made.items()}

@@ -118,6 +118,9 @@ def test_classifier_explains_its_scores_without_vectors(home: Path, seal: Seal) 
     assert (without.neighbours, bool(whole.neighbours)) == ([], True)
     assert "nearest sentences of the task corpus are not shown" in without.notes[0]
     assert whole.notes == ()
+    first, *_ = sorted(whole.parts, key=lambda part: -part.value)
+    assert whole.mostly.startswith(f"Its score comes mostly from: {first.name}")
+    assert without.mostly == whole.mostly
 
 
 def test_an_import_under_an_existing_name_proposes_another(project: Project, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from core.experiment import result as leaderboard
-from core.projects import titles
+from core.projects import labels, titles
 from core.projects.home import store
 from core.tagging import view as training
 from tests import finished
@@ -36,6 +36,8 @@ def test_a_taggers_name_says_what_its_encoder_was_pre_trained_on(home: Path) -> 
     assert titles.encoder(again.id) == f"minilm pre-trained on {twice}"
     store().remove(init.id)
     assert titles.tagger_name(run.manifest.config).endswith(f"on my train, pre-trained in {init.id}, which was removed")
+    labels.change(run.id, name="Mine")
+    assert training.names([run.id]) == {run.id: "Mine"}
     plain_one, fixed = finished.tuned(home, made, "minilm", 0.6), {"train": made["train"].fingerprint}
     assert titles.tagger_name(plain_one.manifest.config) == "Tagger on my train, no further pre-training"
     assert titles.tagger_name({**fixed, "network": "bilstm", "init": "minilm"}) == "Tagger (bilstm) on my train"

@@ -122,6 +122,8 @@ def _one(choice_id: str, row: int, selected: bool, place: str) -> None:
 def _parts(why: Why) -> None:
     if len(why.parts) == 1 and why.notes:  # the whole score, and a note on why it has no parts
         return
+    if why.mostly:
+        st.markdown(plain(why.mostly))
     st.markdown("**Parts of the score**")
     if not why.parts:
         st.caption("This strategy's score has no parts.")

@@ -82,7 +82,8 @@ def _form(names: Mapping[str, str]) -> None:
                 None,
                 names.__getitem__,
                 key="results.try.other",
-                placeholder="no second tagger",
+                placeholder="nothing",
+                help="A second tagger for the same text, for example without pre-training.",
             )
         with st.container(horizontal=True, vertical_alignment="center"):
             sent = submitted("Find entities", "results.try.start", type="primary", icon=":material/search:")
@@ -111,14 +112,15 @@ def _outcome(text: Text, found: Mapping[str, Found], names: Mapping[str, str]) -
     types, least = _filters(found)
     kept = {run: trial.kept(each, types, least) for run, each in found.items()}
     sides = trial.compared(list(kept.values()))
-    _summary(text, sides, [names[run] for run in kept])
+    called = [names[run] for run in kept]
+    _summary(text, sides, called)
     if len(found) == 1:
         [(run, one)] = found.items()
         _not_found(run, one)
     all_types = sorted({type for each in found.values() for type in each.types})
     if len(sides) == 2:
         only = st.toggle("Only paragraphs in which A and B differ", key="results.try.differing")
-        _beside(text, sides, all_types, differing=only)
+        _beside(text, sides, all_types, called, differing=only)
     else:
         body = "".join(_paragraphs(text, sides[0], all_types, ""))
         st.html(f'<div class="w-document" role="region" tabindex="0" aria-label="The text">{body}</div>')
@@ -128,7 +130,8 @@ def _outcome(text: Text, found: Mapping[str, Found], names: Mapping[str, str]) -
 
 def _filters(found: Mapping[str, Found]) -> tuple[Sequence[str], float]:
     """Let the user switch types off and set the minimum confidence."""
-    often = Counter(span.type for each in found.values() for span in each.spans)
+    each_often = [Counter(span.type for span in each.spans) for each in found.values()]
+    often = sum(each_often, Counter[str]())
     if not often:
         return (), 0.0
     left, right = st.columns([3, 1])
@@ -138,7 +141,7 @@ def _filters(found: Mapping[str, Found]) -> tuple[Sequence[str], float]:
         known,
         selection_mode="multi",
         default=known,
-        format_func=lambda name: f"{plain(name)} {often[name]:,}",
+        format_func=lambda name: f"{plain(name)} {' / '.join(f'{of[name]:,}' for of in each_often)}",
         key=f"results.try.types.{'.'.join(sorted(known))}",
     )
     least = right.slider("Minimum confidence", 0, 100, 0, 5, format="%d%%", key="results.try.least")
@@ -162,6 +165,8 @@ def _summary(text: Text, sides: Sequence[Sequence[Compared]], names: Sequence[st
     )
     words = ", ".join([f"**{differ[0]['']:,} found by both**{where}", *(f"{n:,} {how}" for how, n in counts if n)])
     st.markdown(f"**A**: {plain(names[0])}. **B**: {plain(names[1])}.  \n{words}.")
+    if any(one.difference for side in sides for one in side):
+        st.caption("Differences are marked. No label says which of the two is right.")
 
 
 def _not_found(run: str, found: Found) -> None:
@@ -194,7 +199,14 @@ def _downloads(text: Text, kept: Mapping[str, Found], names: Mapping[str, str]) 
             )
 
 
-def _beside(text: Text, sides: Sequence[Sequence[Compared]], types: Sequence[str], *, differing: bool) -> None:
+def _beside(
+    text: Text,
+    sides: Sequence[Sequence[Compared]],
+    types: Sequence[str],
+    names: Sequence[str],
+    *,
+    differing: bool,
+) -> None:
     """Show the paragraphs as both taggers read them. differing: only those in which they differ."""
     wanted = {one.span.paragraph for side in sides for one in side if one.difference}
     columns = [_paragraphs(text, side, types, other) for side, other in zip(sides, "BA", strict=True)]
@@ -204,9 +216,10 @@ def _beside(text: Text, sides: Sequence[Sequence[Compared]], types: Sequence[str
         if not differing or number in wanted
     )
     name = "The text with the entities that each of two taggers found"
+    heads = "".join(f'<th scope="col">{letter}: {escape(of)}</th>' for letter, of in zip("AB", names, strict=True))
     st.html(
         f'<div class="w-scroll w-document" tabindex="0" role="region" aria-label="{name}"><table class="w-table'
-        f' w-beside"><caption>{name}</caption><thead><tr><th scope="col">A</th><th scope="col">B</th></tr></thead>'
+        f' w-beside"><caption>{name}</caption><thead><tr>{heads}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
 
