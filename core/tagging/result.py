@@ -3,6 +3,7 @@
 A run here is a finished `finetune` run; its test set is the first of its `test` corpora.
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from core.stats.bootstrap import intervals_by_type
 from core.stats.mistakes import Mistake, mistakes
 from core.stats.scoring import TypeReport, count
 from core.tagging import evaluations
+from core.tagging.config import FinetuneConfig
 from core.tagging.evaluations import FinetuneResult
 from core.text.sentence import Entity, Sentence
 from core.training import saved_models as models
@@ -302,7 +304,7 @@ def collapsed_seeds(run: Run) -> list[int]:
 
 def config_differences(a: Run, b: Run) -> list[OptionDifference]:
     """Return the options in which two runs differ. Corpora are compared by fingerprint."""
-    config_a, config_b = a.manifest.config, b.manifest.config
+    config_a, config_b = _complete(a), _complete(b)
     return [
         OptionDifference(option=name, a=config_a.get(name), b=config_b.get(name))
         for name in dict.fromkeys((*config_a, *config_b))
@@ -325,8 +327,15 @@ _SAME_ANYWAY = ("init", "weights", "allow_download")  # the compared encoder, an
 
 def _settings(run: Run) -> Mapping[str, object]:
     """Return the config, with the preset's values filled in as the run used them."""
-    own = {name: value for name, value in run.manifest.config.items() if value is not None}
+    own = {name: value for name, value in _complete(run).items() if value is not None}
     return {**read(run).settings, **own}
+
+
+def _complete(run: Run) -> Mapping[str, object]:
+    """Return the config of a `finetune` run, with the defaults of options that did not exist when it was made."""
+    later = [name for name in FinetuneConfig.model_fields if name not in run.manifest.config]
+    defaults = {name: FinetuneConfig.model_fields[name].get_default(call_default_factory=True) for name in later}
+    return {**run.manifest.config, **json.loads(json.dumps(defaults))}  # as in a manifest, tuples are lists
 
 
 def missing(run: Run, library: Library) -> list[str]:

@@ -297,7 +297,7 @@ def test_unusable_corpora_are_refused_before_training(given: dict[str, str], sea
     refused({**given, "assisting": drifting}, none, thresholds=(0.01, 9.5))
     refused({**given, "assisting": bare}, "holds no labelled entity.*higher threshold", CorpusError, thresholds=(1,))
     refused({**given, "assisting": odd}, "GPE is no type", network="encoder", init="tiny", hidden=None)
-    refused({**given, "assisting": given["test"]}, "give a corpus with other sentences", CorpusError)
+    refused({**given, "assisting": given["test"]}, "Give a corpus with other sentences", CorpusError)
     for limit in (math.inf, math.nan, 0.0):
         refused(given, "must be one or more numbers above 0", thresholds=(1.0, limit))
     refused(given, "paper trains the charcnn of Murthy et al. 2018", preset="paper", network="bilstm")

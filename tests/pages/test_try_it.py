@@ -1,5 +1,6 @@
 """Results, Try it: real taggers on a pasted clause and on files, alone and side by side."""
 
+import json
 import re
 import shutil
 from collections import Counter
@@ -14,7 +15,7 @@ from docx import Document
 from streamlit.testing.v1 import AppTest
 
 from core.corpora.library import Library
-from core.experiment import deliver
+from core.experiment import deliver, results
 from core.kind import register
 from core.kinds import KINDS
 from core.projects import runs
@@ -158,6 +159,12 @@ def test_two_taggers_are_shown_side_by_side_with_their_differences(taggers: tupl
     app.toggle(key="results.try.differing").set_value(True).run()
     differing = {one.span.paragraph for one in (*a, *b) if one.difference}
     assert shown(app).count("<tr>") == 1 + len(differing)
+    path = runs.get(good).path / "manifest.json"  # as if made before these options existed
+    manifest = json.loads(path.read_text())
+    for name in ("first", "distant", "type_map"):
+        del manifest["config"][name]
+    path.write_text(json.dumps(manifest))
+    assert {row.option for row in results.differing_settings(good, bad)} == {"epochs"}
     app = tried(good, good, CLAUSE)
     assert list(app.session_state[TRIED][1]) == [good]  # the same tagger, chosen twice, is shown once
 

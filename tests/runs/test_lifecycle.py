@@ -94,7 +94,7 @@ def test_a_worker_gives_the_same_result_and_leaves_no_zombie(store: RunStore, un
     assert (store.finished("k", {}), store.unfinished("k", {})) == (run, None)
     state = run.state()
     assert (state.metrics, state.done, state.total) == ({}, 24, 24)
-    with pytest.raises(RunError, match="succeeded already"):
+    with pytest.raises(RunError, match="has finished already"):
         start(run)
     until(lambda: not psutil.pid_exists(worker.pid))
 

@@ -128,7 +128,7 @@ def test_selection_trains_two_models_and_compares_five_times_the_budget(made: Na
     rows = np.load(runs.get(made["drop"]).artifacts / "rows.npy")
     assert (rows < 60).all()  # contracts
     inside, outside = (int(np.flatnonzero(places == rank)[0]) for rank in (1, 51))
-    assert "Number 1 by classifier" in insights.why(made["drop"], inside).notes[0]
+    assert "Rank 1 by classifier" in insights.why(made["drop"], inside).notes[0]
     why = insights.why(made["drop"], outside)
     assert why.total == pytest.approx(why.score)
     assert "classifier gives rank 51" in why.parts[1].name
