@@ -64,7 +64,7 @@ def test_home_results_and_reports_give_the_same_two_answers(
     questions = rows.locator("dt").all_inner_texts()
     assert [each for each in questions if each != "Weak point"] == ["Question", "What to do", "How sure", "Cost"]
     [_, *next_and_sure] = rows.locator("dd").all_inner_texts()
-    assert next_and_sure[:2] == [finding.next, finding.sure]
+    assert next_and_sure[:2] == [finding.next, f"{finding.sure} {finding.explained}"]
     assert bottom(rows) < HALF
     assert len(finding.what.split()) <= AT_A_GLANCE
 
