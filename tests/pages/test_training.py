@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -42,7 +42,7 @@ from core.tagging.config import FinetuneConfig
 from core.text.sentence import Entity, Prediction, Sentence, sentence_id
 from pages.ui.training import variants
 from pages.ui.widgets import plain
-from tests.conftest import Seal
+from tests.conftest import Seal, sentence
 from tests.fake_models import ready_model
 from tests.finished import ARM_ROW, TIMED, fine_tuned, pretrained
 from tests.pages.drawing import codes, keys, opened, press, seen, select, texts
@@ -306,7 +306,7 @@ def test_experiment_takes_options_from_fields_and_from_typed_lines(
         "transfer": [names],
         "fixed": "steps",
         "axis": [before.id],
-        "typed.arms": "highc2low:30%, dataaug",
+        "typed.arms": "highc2low:30%, dataaug, none+dictionary",
         "typed": "finetune.patience=3",
     }
     start(app, *((f"training.experiment.{name}", value) for name, value in typed.items()))
@@ -318,7 +318,34 @@ def test_experiment_takes_options_from_fields_and_from_typed_lines(
     assert (config.taggers, config.dictionary, config.transfer) == (3, (names,), (names,))
     choose(app, ("training.experiment.transfer_epochs", 4))
     assert "The labels of names first, then your own (transfer:names)" in widget(app, f"{ARMS}.labels").options
-    assert config.arms == ("none", "random", "classifier", "highc2low:30%", "dataaug")
+    assert config.arms == ("none", "random", "classifier", "highc2low:30%", "dataaug", "none+dictionary")
+
+
+def test_a_variant_that_lacks_something_is_named_and_leaves_the_other_times(
+    parts: Parts, started: Started, monkeypatch: pytest.MonkeyPatch, seal: Seal
+) -> None:
+    names = seal([sentence("Acme pays .", [(0, 1, "ORG")])], "names", labelled=True).fingerprint
+    asked: list[tuple[str, ...]] = []
+
+    def seconds(given: Mapping[str, Any], further: Iterable[str] = ()) -> dict[str, float]:
+        asked.append(tuple(given["arms"]))
+        return dict.fromkeys(given["arms"], 60.0)
+
+    monkeypatch.setattr(experiments, "seconds_by_arm", seconds)
+    app = opened(PAGE, EXPERIMENT)
+    widget(app, f"{ARMS}.labels").set_value(["none+dictionary"])
+    app.run()
+    assert not app.exception
+    [warning] = [each.value for each in app.warning if "cannot start yet" in each.value]
+    assert "(none+dictionary)” needs lists of names" in unescape(warning)
+    times = {row[0].rpartition("(")[2].rstrip(")"): row[1] for row in cells(app, "What each picked variant")}
+    assert times == {"none": "60 s", "random": "60 s", "classifier": "60 s", "none+dictionary": ""}
+    assert asked[0] == ("none", "random", "classifier")
+    app.multiselect(key="training.experiment.dictionary").set_value([names]).run()
+    assert not [each for each in app.warning if "cannot start yet" in each.value]
+    widget(app, f"{ARMS}.labels").set_value([])
+    start(app)  # the list is still picked, but no variant reads it
+    assert "dictionary" not in started[-1][1]
 
 
 def cells(app: AppTest, name: str) -> list[list[str]]:

@@ -10,6 +10,7 @@ from core.errors import ConfigError
 from core.experiment import find_out, view
 from core.experiment.arms import ARM_SHAPES, COPIES_HELP, NONE, find
 from core.experiment.words import EXPLAINED
+from core.importing import view as corpora
 from core.kinds import KINDS
 from core.projects import preferences
 from pages.ui.runs.links import AGAIN
@@ -188,17 +189,17 @@ def options() -> dict[str, Any] | None:
     if AGAIN not in st.query_params:  # an experiment that is repeated brings its own options of the selection
         stages |= as_chosen(by_choice, (*lines["arms"], *arms))
     asked = {**picked, **cross, **further, **lines, **encoder, **rare}
+    if not variants.look_names_up((*lines["arms"], *arms)):
+        asked.pop("dictionary", None)  # a list that is still picked must not stop an experiment that reads none
     try:
         asked["arms"] = (*lines["arms"], *arms)
         asked |= view.stage_options(typed, stages | compared.options)
         # Parsed now, so that an error shows before Start.
         view.calibrations(asked)
     except ConfigError as error:
-        variants.show(compared, asked, fits=False)
-        st.warning(plain(str(error)), icon=":material/error:")
-        st.caption(f"What a variant needs is picked under “{FURTHER}”.")
+        variants.show(compared, asked, wrong=str(error))
         return None
-    variants.show(compared, asked, fits=True)
+    variants.show(compared, asked)
     return asked
 
 
@@ -252,8 +253,9 @@ def _further() -> dict[str, Any]:
             dictionary = several(
                 "Lists of names for the variants dictionary, none+dictionary and distant",
                 "training.experiment.dictionary",
-                "Labelled corpora, not the training set. Corpora imports a text file or a CSV as a list of names.",
+                "Corpora imports a text file or a CSV as a list of names. The corpora in use are not offered.",
                 labelled=True,
+                without=corpora.roles().values(),
             )
         with right:
             borrow, key = "Labelled corpus to borrow sentences from (assisting)", "training.experiment.assisting"

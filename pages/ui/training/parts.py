@@ -1,6 +1,6 @@
 """Fields of the forms on Training: corpora by role, encoder, word vectors, seeds, and the settings of a preset."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, get_origin
 
 import streamlit as st
@@ -151,9 +151,21 @@ def seed_list(kind: str, default: str) -> tuple[str, ...]:
     )
 
 
-def several(label: str, key: str, why: str, *, labelled: bool = False, at_first: Sequence[str] = ()) -> tuple[str, ...]:
-    """Ask for any number of corpora; return fingerprints. labelled: offer labelled ones only. at_first: the default."""
-    here = corpus_labels(corpus for corpus in corpora.listed() if corpus.labelled or not labelled)
+def several(
+    label: str,
+    key: str,
+    why: str,
+    *,
+    labelled: bool = False,
+    at_first: Sequence[str] = (),
+    without: Collection[str] = (),
+) -> tuple[str, ...]:
+    """Ask for any number of corpora; return fingerprints.
+
+    labelled: offer labelled corpora only. at_first: the default. without: fingerprints that are not offered.
+    """
+    offered = (corpus for corpus in corpora.listed() if corpus.labelled or not labelled)
+    here = corpus_labels(corpus for corpus in offered if corpus.fingerprint not in without)
     return tuple(
         st.multiselect(
             label,

@@ -1,12 +1,14 @@
 """Fields for the variants of an experiment, in groups, with the time of each, what it needs, and a person's work."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.errors import ConfigError
 from core.experiment import view
 from core.experiment.arms import ARM_NAMES, ARM_SHAPES, CONTROLS, NONE, RANDOM, Arm, find
 from core.experiment.reference import KINDS as REFERENCES
@@ -15,7 +17,7 @@ from core.selection import DEFAULT_STRATEGY, STRATEGIES
 from core.shown import duration
 from pages.ui.bias.rebuild import METHODS
 from pages.ui.training.others import others
-from pages.ui.widgets import table
+from pages.ui.widgets import plain, table
 
 PLAIN = {
     "none": "No pre-training: the baseline of all others",
@@ -104,6 +106,7 @@ TIMES = (
     "box at the end counts only what is left."
 )
 TIMES_LATER = "The times appear after this machine was timed: press the button for it in the box at the end."
+TIMES_AFTER = "The times appear when the experiment can start."
 BOTH = "Every verdict needs a variant without pre-training and a random baseline; both are added automatically."
 
 
@@ -228,14 +231,26 @@ def _field(group: str, names: Sequence[str], at_first: Sequence[str]) -> list[st
     return picked
 
 
-def show(picked: Picked, given: Mapping[str, Any], *, fits: bool) -> None:
+def look_names_up(names: Iterable[str]) -> bool:
+    """Return True if a variant reads lists of names. An unknown name counts as one that does not."""
+    for name in names:
+        with suppress(ConfigError):
+            if "dictionary" in find(name).needs or name.partition(":")[0] in OPTIONAL:
+                return True
+    return False
+
+
+def show(picked: Picked, given: Mapping[str, Any], *, wrong: str = "") -> None:
     """Show for each variant the time that it takes here, what it needs, and how long a person must work for it.
 
-    given: options of the experiment. fits: False if they have an error; then the times are not known.
+    given: options of the experiment. wrong: their error; then the times are those of the variants that lack nothing.
     """
-    own = view.seconds_by_arm(given) if fits else {}
+    lacking = [name for name in picked.arms if _lacks(find(name), given)]
+    arms = [name for name in picked.arms if name not in lacking] if wrong else given["arms"]
+    given = {**given, "arms": tuple(arms)}
+    own = view.seconds_by_arm(given) if arms else {}
     # With the baselines that are added. Without times, a typed variant may be unknown.
-    chosen = list(dict.fromkeys((*own, *(given["arms"] if fits else picked.arms))))
+    chosen = list(dict.fromkeys((*own, *(picked.arms if wrong else arms))))
     rest = {group: [name for name in names if name not in chosen] for group, names in picked.offered.items()}
     rest = {group: rest[group] for group in picked.places if group}
     further = [name for names in rest.values() for name in names]
@@ -247,7 +262,9 @@ def show(picked: Picked, given: Mapping[str, Any], *, fits: bool) -> None:
             "What each picked variant takes and needs",
             wrapped=WRAPPED,
         )
-        st.caption(TIMES if own else TIMES_LATER)
+        if wrong:
+            st.warning(plain(_missing(lacking[0], given) if lacking else wrong), icon=":material/error:")
+        st.caption(TIMES if own else TIMES_AFTER if wrong else TIMES_LATER)
     for group, names in rest.items():
         heads = [name.partition(":")[0] for name in picked.offered[group]]
         rows = [_row(name, seconds, given) for name in names]
@@ -279,14 +296,29 @@ def _words(name: str) -> str:
     return label if label != name else f"{find(name).summary.rstrip('.')} ({name})"
 
 
-def _needs(arm: Arm, given: Mapping[str, Any]) -> str:
-    """Return what a variant needs besides the labels, and what of it is not picked yet."""
+def _lacks(arm: Arm, given: Mapping[str, Any]) -> list[str]:
+    """Return the options that a variant needs and that are not picked yet."""
     have = {
         **given,
         "words": given["sources"] or given.get("imported_vectors"),
         "task": given["task"] or given.get("cross"),
     }
-    parts = [NEEDS[name] if have.get(name) else f"{NEEDS[name]} ({MISSING})" for name in arm.needs]
+    return [name for name in arm.needs if not have.get(name)]
+
+
+def _missing(name: str, given: Mapping[str, Any]) -> str:
+    """Return a sentence that says what a picked variant lacks, and what to do."""
+    needs = " and ".join(NEEDS[option] for option in _lacks(find(name), given))
+    return (
+        f"This experiment cannot start yet. “{arm_label(name)}” needs {needs}: pick this under “{FURTHER}”, or leave"
+        " the variant out."
+    )
+
+
+def _needs(arm: Arm, given: Mapping[str, Any]) -> str:
+    """Return what a variant needs besides the labels, and what of it is not picked yet."""
+    lacks = _lacks(arm, given)
+    parts = [f"{NEEDS[name]} ({MISSING})" if name in lacks else NEEDS[name] for name in arm.needs]
     head = arm.name.partition(":")[0]
     parts += [OPTIONAL[head]] if head in OPTIONAL else []
     parts += ["a BiLSTM in all variants"] if "encoder" not in arm.networks else []
