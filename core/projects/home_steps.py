@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.bias import view as bias
+from core.corpora.checks import DEV_ENTITIES
 from core.errors import CorpusError, WinnowError
 from core.experiment import find_out, results
 from core.experiment.find_out import choice_now
+from core.experiment.more_labels import SECONDS
 from core.experiment.words import Word
 from core.importing import view as corpora
 from core.importing.result import ROLES
@@ -57,6 +59,10 @@ class HomeStep:
         return TITLES[self.name]
 
 
+TO_BEGIN = (
+    f"To begin: about 100 labelled sentences for training, and {DEV_ENTITIES} entities in the dev and in the test set. "
+    f"Labelling a sentence takes about {SECONDS:.0f} s."
+)
 FEW = 1000  # labelled training sentences; if there are fewer, labelling more is proposed
 
 
@@ -195,8 +201,9 @@ def _worth() -> HomeStep:
                 known = f"{found.what} {found.next}"
                 return HomeStep(name="worth", known=known, word=found.word, ready=True, run=run.id, again=again)
     if missing := [role for role in LABELS if role not in given]:
-        known = f"Needs {labels_in_words(missing)}. Without labelled data, the selection is the last step" + (
-            "; you can label sentences here." if "task" in given else "."
+        known = (
+            f"Needs {labels_in_words(missing)}. {TO_BEGIN} Without labelled data, the selection is the last step"
+            + ("; you can label sentences here." if "task" in given else ".")
         )
         return HomeStep(name="worth", known=known, ready=False, open=False)
     if not {"task", "domain"} <= given.keys():

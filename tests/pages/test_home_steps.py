@@ -193,6 +193,12 @@ def test_a_running_import_replaces_the_empty_notice(home: Path) -> None:
     assert "Nothing is here yet" in texts(opened("pages/1_Corpora.py"))
 
 
+def test_an_empty_home_says_how_many_labels_are_needed_and_how_long_they_take(home: Path) -> None:
+    page_text = on_home()[0]
+    assert "about 100 labelled sentences for training, and 300 entities in the dev and in the test set" in page_text
+    assert "Labelling a sentence takes about 30 s" in page_text
+
+
 def test_imported_corpora_without_a_role_are_named(home: Path, seal: Seal) -> None:
     for name in ("notes", "letters", "reports", "mails"):
         seal([f"One of {name} ."], name)
