@@ -22,7 +22,7 @@ from tests import documents
 from tests.conftest import Seal, sentence
 from tests.corpora.test_annotation_tools import LYON, MARA, TEXT, lines, two_people
 from tests.importing.test_intake import labels
-from tests.pages.drawing import TRAINING, dropped, keys, opened, opened_on, press, seen, texts
+from tests.pages.drawing import TRAINING, add, dropped, keys, opened, opened_on, press, seen, texts
 from tests.planted import kitchen
 
 FILES = {"mine.conll": labels(120).encode(), "pile.txt": "\n".join(kitchen(300)).encode()}
@@ -271,3 +271,15 @@ def test_a_list_that_cannot_be_read_stays_uploaded_with_the_line_of_the_fault(ho
     assert "Zo\u00eb (PER)" in seen(app)
     assert not runs.listed("add")
     assert corpora.listed() == []
+
+
+def test_text_without_labels_is_offered_only_the_roles_of_text(home: Path, tmp_path: Path) -> None:
+    for text, roles in (("One line.\nAnother line.\n", 2), ("Acme\tB-ORG\npays\tO\n", 5)):
+        path = tmp_path / ("lines.txt" if roles == 2 else "labelled.conll")
+        path.write_text(text)
+        run = add(path)
+        app = opened_on(CORPORA, run.id)
+        [offered] = [each for each in app.segmented_control if each.label == "Use it as"]
+        assert len(offered.options) == roles
+        assert any("Task corpus: sentences like those" in each.value for each in app.caption)
+        assert any("It has no labels" in each.value for each in app.caption) == (roles == 2)

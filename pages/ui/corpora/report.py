@@ -23,6 +23,11 @@ from pages.ui.project import later, page_link
 from pages.ui.runs.links import CORPORA, LABEL, TRAINING
 from pages.ui.widgets import plain, pressed, table
 
+WITHOUT_LABELS = ("task", "domain")  # roles of text
+TEXT_ROLES = (
+    "Task corpus: sentences like those that your tagger will read. Domain corpus: a large collection to select from."
+)
+
 
 def report(run_id: str) -> None:
     """Show the counts, warnings and rejected rows of a finished import."""
@@ -116,8 +121,9 @@ def _counted_letters(n: int) -> None:
 
 
 def _give_role(fingerprint: str) -> None:
-    short = {role: term.title for role, term in ROLES.items()}
     held = [role for role, other in corpora.roles().items() if other == fingerprint]
+    labelled = corpora.find(fingerprint).labelled
+    short = {role: term.title for role, term in ROLES.items() if labelled or role in (*WITHOUT_LABELS, *held)}
     choice = st.segmented_control(
         "Use it as",
         list(short),
@@ -125,6 +131,8 @@ def _give_role(fingerprint: str) -> None:
         default=held[0] if held else None,
         key=f"corpora.role.{fingerprint}",  # another corpus must not inherit the choice
     )
+    if not held:
+        st.caption(TEXT_ROLES + ("" if labelled else " It has no labels, so it cannot be a training, dev or test set."))
     if choice and choice not in held:
         corpora.set_role(choice, fingerprint)
         st.rerun()
