@@ -18,7 +18,7 @@ from pages.ui.removal import text_gone
 from pages.ui.widgets import same_command
 
 WHAT = (
-    "A tagger can memorise that Acme is a company, or learn that whoever signs a contract or pays a bill is one. Only "
+    "A tagger can memorise that Acme is a company, or learn that the signer of a contract is one. Only "
     "the second helps with a name it has never seen. Measure which of the two your labels teach."
 )
 WORDS = (terms.MENTION, terms.INFORMATION, terms.NAME_OR_CONTEXT, terms.LABELS, terms.TAGGER, terms.SCORE)

@@ -86,7 +86,7 @@ def near_texts(
 def _near_of_length(similarity: float, item: tuple[_Sided, Sequence[_Sided | None]], report: Reporter) -> list[Pairs]:
     """Return the near duplicates among texts of one length, and between them and longer texts.
 
-    item: the texts of one length, and the texts of each length to compare them with; None stands for the same texts.
+    item: the texts of one length, and the texts of each length to compare them with; None if these are the same texts.
     """
     own, others = item
     left, pairs = _Side(*own), list[Pairs]()

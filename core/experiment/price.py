@@ -51,7 +51,7 @@ def labels_used(found: Run, added: Sequence[Run], library: Library) -> int:
     """Return the number of labelled sentences that a run learnt from, each corpus counted once.
 
     Lists of names have no labelled sentences. A rebuilt training set counts for at most as many sentences as its
-    source, because nobody labelled the copies.
+    source, because the copies were not labelled by hand.
     """
     inputs = found.manifest.inputs
     marks = {mark for name, mark in inputs.items() if name.partition(".")[0] in LEARNT_FROM}

@@ -319,7 +319,7 @@ class MapView:
     def coded(self, name: str, missing: str) -> tuple[Sequence[str], IntArray]:
         """Return the different values of a column, and per point the index of its value, int32, shape (n,).
 
-        name: doc, group, file or a further column. missing: stands for a missing value. Values are in order of their
+        name: doc, group, file or a further column. missing: replaces a missing value. Values are in order of their
         first points.
         """
         sides = ((self.task, self.rows[: self.n_task]), (self.domain, self.rows[self.n_task :]))

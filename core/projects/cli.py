@@ -333,7 +333,7 @@ def runs_cancel(run_id: str, as_json: bool) -> None:
 
 @run_group.command("resume")
 @click.argument("run_id")
-@click.option("--agree", is_flag=True, help="Agree to the options of an imported run. Somebody else chose them.")
+@click.option("--agree", is_flag=True, help="Agree to the options of an imported run, which another person chose.")
 @json_option
 def runs_resume(run_id: str, agree: bool, as_json: bool) -> None:
     """Resume a run where it stopped, in this process."""

@@ -126,7 +126,9 @@ def begun_from(init: str) -> tuple[str, str]:
     init: an encoder, its folder, the id of a pre-training, or the folder of its model.
     """
     texts: list[str] = []
-    while is_run_id(run_id := init.removesuffix("/artifacts/model").rpartition("/")[2]):
+    seen = set[str]()  # a forged project may have a pre-training that begins with itself
+    while is_run_id(run_id := init.removesuffix("/artifacts/model").rpartition("/")[2]) and run_id not in seen:
+        seen.add(run_id)
         try:
             config = runs.get(run_id).manifest.config
         except WinnowError:

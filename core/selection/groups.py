@@ -79,7 +79,7 @@ def _domain(choice_id: str, column: str) -> str:
 def _encoded(fingerprint: str, column: str) -> tuple[list[str], IntArray]:
     """Return a column's distinct values, and the index of each sentence's value, `(n,)`.
 
-    The last value, "", stands for no value.
+    The last value, "", is for rows without a value.
     """
     encoded = kept_values(library().find(fingerprint), column).combine_chunks().dictionary_encode()
     names = [str(name) for name in encoded.dictionary.to_pylist()]

@@ -346,6 +346,11 @@ def test_a_variant_that_lacks_something_is_named_and_leaves_the_other_times(
     widget(app, f"{ARMS}.labels").set_value([])
     start(app)  # the list is still picked, but no variant reads it
     assert "dictionary" not in started[-1][1]
+    # A repeated experiment may have used a corpus that is not offered any more.
+    train = corpora.roles()["train"]
+    assert opened(PAGE, {**EXPERIMENT, "training.experiment.dictionary": [train]}).multiselect(
+        key="training.experiment.dictionary"
+    ).value == [train]
 
 
 def cells(app: AppTest, name: str) -> list[list[str]]:

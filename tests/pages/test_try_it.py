@@ -14,12 +14,15 @@ import pytest
 from docx import Document
 from streamlit.testing.v1 import AppTest
 
+from core import paths
 from core.corpora.library import Library
-from core.experiment import deliver, results
+from core.experiment import deliver
 from core.kind import register
 from core.kinds import KINDS
 from core.projects import runs
 from core.projects.home import store
+from core.runs.store import RunStore
+from core.tagging import result as tables
 from core.tagging import trial, trial_process
 from core.tagging import view as views
 from pages.ui.results.take import NO_MODELS
@@ -166,7 +169,12 @@ def test_two_taggers_are_shown_side_by_side_with_their_differences(taggers: tupl
     for name in ("first", "distant", "type_map"):
         del manifest["config"][name]
     path.write_text(json.dumps(manifest))
-    assert not {"first", "distant", "type map"} & {row.option for row in results.differing_settings(good, bad)}
+    fresh = RunStore(paths.home())  # reads the manifests again
+    older, newer = fresh.get(good), fresh.get(bad)
+    assert "distant" in newer.manifest.config
+    assert "distant" not in older.manifest.config
+    rows = [*tables.differing_settings(older, newer), *tables.config_differences(older, newer)]
+    assert not {"first", "distant", "type_map"} & {row.option for row in rows}
     app = tried(good, good, CLAUSE)
     assert list(app.session_state[TRIED][1]) == [good]  # the same tagger, chosen twice, is shown once
 

@@ -34,6 +34,10 @@ def test_a_taggers_name_says_what_its_encoder_was_pre_trained_on(home: Path) -> 
     manifest.write_text(manifest.read_text().replace('"init": "minilm"', f'"init": "{pretrained[0].id}"'))
     twice = "my task and 7 random sentences, then on my task and the selected 20% (ngram-perplexity)"
     assert titles.encoder(again.id) == f"minilm pre-trained on {twice}"
+    forged = finished.finish(home, "pretrain", {**options, "seed": 6}, finished.constant(finished.pretrained()))
+    manifest = forged.path / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"init": "minilm"', f'"init": "{forged.id}"'))
+    assert titles.encoder(forged.id).startswith(f"{forged.id} pre-trained on my task and ")  # although it names itself
     store().remove(init.id)
     assert titles.tagger_name(run.manifest.config).endswith(f"on my train, pre-trained in {init.id}, which was removed")
     labels.change(run.id, name="Mine")

@@ -162,8 +162,10 @@ def several(
 ) -> tuple[str, ...]:
     """Ask for any number of corpora; return fingerprints.
 
-    labelled: offer labelled corpora only. at_first: the default. without: fingerprints that are not offered.
+    labelled: offer labelled corpora only. at_first: the default. without: fingerprints that are not offered, unless the
+    field has them already, as after a repeated experiment filled the form.
     """
+    without = set(without).difference(st.session_state.get(key, ()))
     offered = (corpus for corpus in corpora.listed() if corpus.labelled or not labelled)
     here = corpus_labels(corpus for corpus in offered if corpus.fingerprint not in without)
     return tuple(
