@@ -36,8 +36,9 @@ from core.text.sentence import Sentence
 Network = Literal["bilstm", "charcnn"]
 Share = Literal["all", "sub-word"]
 PRIMARY, ASSISTING = 0, 1
-KEPT = 1 << 29  # largest number of bytes of frozen states that are cached for the next epoch
-# Windows per batch. One on a CPU, where padding would change the last digits and save no time.
+# Maximum number of bytes of frozen states that are cached for the next epoch.
+KEPT = 1 << 29
+# Windows per batch. On a CPU only one, because padding would change the last digits of results and save no time.
 TOGETHER = {"cpu": 1, "cuda": 64}
 
 
@@ -84,7 +85,7 @@ class FrozenStates:
         self._bytes = 0
 
     def of(self, sentences: Sequence[Sentence]) -> Tensor:
-        """Return states `(b, l, layers, size)` float32; they are 0 after a sentence's end."""
+        """Return the states of each word, `(b, l, layers, size)` float32; 0 at padding."""
         states = {sentence.id: self._kept[sentence.id] for sentence in sentences if sentence.id in self._kept}
         computed = self._computed(list({s.id: s for s in sentences if s.id not in states}.values()))
         for id, value in computed.items():
@@ -131,11 +132,11 @@ class BiLstm(nn.Module):
         super().__init__()
         self.ahead = nn.LSTM(size, hidden, batch_first=True)
         self.behind = nn.LSTM(size, hidden, batch_first=True)
-        for lstm in (self.ahead, self.behind):  # the forget gate starts open
+        for lstm in (self.ahead, self.behind):  # a bias of 1, so that the forget gate starts open
             nn.init.ones_(lstm.get_parameter("bias_ih_l0").data[hidden : 2 * hidden])
 
     def forward(self, inputs: Tensor, turned: Tensor) -> Tensor:
-        """Return the outputs of both directions.
+        """Return the outputs of both directions side by side, `(b, l, 2h)`.
 
         turned: `(b, l)` index that reverses the words of each sentence and leaves the padding in place.
         """
@@ -148,7 +149,7 @@ def _at(values: Tensor, places: Tensor) -> Tensor:
 
 
 class Tower(nn.Module):
-    """Word vectors, and BiLSTMs over words and letter features. Each corpus has a tower, or both share one."""
+    """Word vectors, and BiLSTMs over words and letter features. Two corpora have two towers or share one."""
 
     def __init__(
         self,
@@ -182,7 +183,7 @@ class Tower(nn.Module):
 
 
 class BiLstmTagger(Tagger):
-    """A BiLSTM-CRF over word vectors and letters, for one corpus or for two that share layers.
+    """A BiLSTM-CRF over word vectors and letters, for one corpus or for two corpora that share layers.
 
     vocabularies: one for the primary corpus, and one for the assisting corpus if it has its own word vectors.
     assisting_types: types of the assisting corpus if it has its own output layer, else None. vectors: initial word
@@ -214,9 +215,8 @@ class BiLstmTagger(Tagger):
                 f"{layout.states}: its states are added to the input of a second BiLSTM, but this network has only "
                 "one; choose the network bilstm."
             )
-        self.mix = (
-            nn.Parameter(torch.zeros(self._states.layers)) if self._states else None
-        )  # the softmax of zeros weighs all layers equally
+        # Start with zeros, because their softmax gives all layers the same weight.
+        self.mix = nn.Parameter(torch.zeros(self._states.layers)) if self._states else None
         self.scale = nn.Parameter(torch.ones(1)) if self._states else None
         self.characters = CharCnn(len(letters), layout.letter_size, layout.filters, layout.widths, layout.dropout)
         self.towers = nn.ModuleList(
@@ -236,14 +236,14 @@ class BiLstmTagger(Tagger):
         self._add_assisting_output(head)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Move the frozen encoder too, because torch does not list it as a module (it is neither trained nor saved)."""
+        """Also move the frozen encoder. It is not registered with torch, because it is neither trained nor saved."""
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         if self._states:
             self._states.model.to(self.device)
         return self
 
     def _add_assisting_output(self, head: Head) -> None:
-        """Add an output layer and a chain for the assisting corpus if its types differ from the primary corpus's."""
+        """Add an output layer and a `LinearChain` for an assisting corpus with other types than the primary corpus."""
         self.assisting_layer: nn.Linear | None = None
         self.assisting_crf: LinearChain | None = None
         if self.assisting_types is not None:
@@ -261,10 +261,11 @@ class BiLstmTagger(Tagger):
     ) -> Features:
         """Return a training batch with one part per corpus.
 
-        sources: PRIMARY or ASSISTING for each sentence, by default all primary. Labels are indices of the tags of the
-        sentence's corpus. If both corpora share every layer, sources have no effect.
+        sources: PRIMARY or ASSISTING for each sentence, by default all primary. A label is an index into the tags of
+        its sentence's corpus. If both corpora share every layer, `sources` has no effect.
         """
-        together = self.assisting_types is None and len(self.towers) == 1  # one pass is faster than two
+        # One pass over both corpora is faster than two.
+        together = self.assisting_types is None and len(self.towers) == 1
         sources = [PRIMARY] * len(sentences) if together or not sources else list(sources)
         indices = [self._index, self._assisting_index]
         parts = []
@@ -281,7 +282,7 @@ class BiLstmTagger(Tagger):
     def forward(
         self, features: Features, labels: Tensor, weights: Tensor, num_items_in_batch: Tensor | int | None = None
     ) -> dict[str, Tensor]:
-        """Return `loss` as `Tagger` does, computed with each corpus's own output layer and chain."""
+        """Return `loss` as `Tagger.forward` does; each corpus has its own output layer and `LinearChain`."""
         words = (labels != IGNORED).sum() if num_items_in_batch is None else num_items_in_batch
         loss = torch.zeros((), device=labels.device)
         for part in features["parts"]:
@@ -342,9 +343,10 @@ class BiLstmTagger(Tagger):
     def parameter_groups(
         self, learning_rate: float, head_learning_rate: float, chain_learning_rate: float | None = None
     ) -> list[dict[str, Any]]:
-        """Return all parameters as one group; chains are a second group if `chain_learning_rate` is given.
+        """Return all parameters as one group for the optimizer.
 
-        head_learning_rate is not used.
+        If `chain_learning_rate` is given, the parameters of the chains form a second group. head_learning_rate is not
+        used.
         """
         with_own_rate = self.in_chains() if chain_learning_rate else set()
         trained = [p for p in self.parameters() if p.requires_grad]
@@ -411,6 +413,6 @@ def load(folder: Path, device: str = "auto") -> BiLstmTagger:
             constrained=about["constrained"],
         )
         tagger.load_state_dict(load_file(folder / WEIGHTS))
-        tagger.crf.temperature = float(about.get("temperature", 1.0))  # older taggers lack it
+        tagger.crf.temperature = float(about.get("temperature", 1.0))  # folders of older versions have no temperature
         tagger.cut = Cut.from_dict(about["cut"]) if "cut" in about else None
     return tagger.to(pick_device(device)).eval()

@@ -1,4 +1,4 @@
-"""A sequence classifier: an encoder, one vector for all pieces, and a linear layer (Ma et al. 2023, A.3)."""
+"""A sequence classifier: an encoder, pooling to one vector per sequence, and a linear layer (Ma et al. 2023, A.3)."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -20,7 +20,7 @@ Pooling = Literal["pooler", "cls"]
 
 
 class Classifier(nn.Module):
-    """Maps rows of pieces to `n_classes` logits.
+    """Maps each row of sub-word pieces to `n_classes` logits.
 
     pooling: `cls` uses the first piece's state; `pooler` passes that state through the encoder's pooler, if it has one.
     dtype: number format of the encoder's computation; the last layer stays in float32.
@@ -44,7 +44,8 @@ class Classifier(nn.Module):
         self.encoder, self.pooling, self.dtype = encoder, pooling, dtype
         self.pieces = Pieces(tokenizer, max_length)
         self.mask, self.pad = int(tokenizer.mask_token_id), int(tokenizer.pad_token_id or 0)
-        # Register this dropout as a module of the encoder: on a CPU, training.threads replaces all its dropouts.
+        # Register this dropout in the encoder, because on a CPU `training.threads` replaces all dropouts of the
+        # encoder.
         encoder.dropout_of_classifier = nn.Dropout(float(getattr(encoder.config, "hidden_dropout_prob", 0.1)))
         self.last_layer = nn.Linear(int(encoder.config.hidden_size), n_classes)
         nn.init.normal_(self.last_layer.weight, std=float(getattr(encoder.config, "initializer_range", 0.02)))
@@ -59,7 +60,7 @@ class Classifier(nn.Module):
         return self.pieces.wrapped(self._flat(words)[: self.pieces.room])
 
     def context(self, before: Sequence[str], behind: Sequence[str]) -> Ids:
-        """Return the pieces of a sentence with one mask piece for the mention, cut to a window around it."""
+        """Return the pieces of a sentence with one mask piece instead of the mention, cut around the mask."""
         left, right, room = self._flat(before), self._flat(behind), self.pieces.room - 1
         # Each side gets half of the window. The left side also gets what the right side does not need.
         n = min(len(left), max(room // 2, room - len(right)))
@@ -103,7 +104,7 @@ def new_classifier(
 ) -> Classifier:
     """Make a classifier of encoder `name` with a last layer drawn from torch's current random state.
 
-    Errors: ModelError.
+    Errors: ModelError if the encoder cannot be loaded or has no mask piece.
     """
     on_device = pick_device(device)
     encoder = hub.load_model(name, allow_download=allow_download, dtype=torch.float32)

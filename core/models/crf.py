@@ -21,8 +21,10 @@ from torchcrf import CRF
 Head = Literal["crf", "softmax", "memm"]
 # Logarithms may differ by this much before exponentials underflow in float64 (exp(-708) is about 1e-308).
 FARTHEST = 600.0
-IMPOSSIBLE = -1e5  # emission of a tag that a word cannot have; -inf would make differences of sums NaN
-PAIRS = 2**22  # maximum number of values that `_pairs` computes at once; each pair of words has k x k values
+# Emission of a tag that a word cannot have. With -inf, differences of sums would be NaN.
+IMPOSSIBLE = -1e5
+# Maximum number of values that `_pairs` computes at once. Each pair of neighbouring words has k x k values.
+PAIRS = 2**22
 
 
 def bioes_tags(types: Sequence[str]) -> tuple[str, ...]:
@@ -46,7 +48,7 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
 
     constrained: loss, Viterbi and posteriors exclude sequences that break BIOES. This does not change the loss of a
     softmax head, which treats every word separately. temperature: divisor of scores in posteriors, which calibrates
-    confidences; decoding does not depend on it.
+    confidences; it does not change decoding.
     """
 
     temperature = 1.0
@@ -54,7 +56,7 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
     def __init__(self, tags: Sequence[str], head: Head = "crf", *, constrained: bool = False) -> None:
         super().__init__(len(tags), batch_first=True)
         self.tags, self.head, self.constrained = tuple(tags), head, constrained
-        if head == "softmax":  # transitions stay zero, so the chain adds nothing
+        if head == "softmax":  # transitions stay zero, so they do not affect the tags
             self.level()
             self.requires_grad_(False)
         elif head == "memm":  # a first word has no previous tag, and a last word has no next tag
@@ -65,9 +67,10 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
             self.register_buffer(f"_illegal_{name}", illegal, persistent=False)
 
     def level(self) -> None:
-        """Set all transitions to zero, so that every later difference between tags was learnt.
+        """Set all transitions to zero, so that the chain prefers no tag sequence before training.
 
-        pytorch-crf draws them between -.1 and .1, which a short training would hardly change.
+        pytorch-crf draws transitions between -0.1 and 0.1. A short training would hardly change these random
+        preferences.
         """
         for scores in self.parameters():
             torch.nn.init.zeros_(scores)
@@ -83,7 +86,7 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
             return -(chosen * (mask if unknown is None else mask & ~unknown)).sum(1)
         if self.head == "memm":
             begin, follow, _ = self._scores(self.constrained)
-            # Scores of every tag after the true previous tag.
+            # Transition score of every tag, given the true previous tag.
             before = torch.cat([begin.expand(len(tags), 1, -1), follow[tags[:, :-1]]], 1)
             chosen = (emissions + before).log_softmax(-1).gather(-1, tags[..., None])[..., 0]
             return -chosen.masked_fill(~mask, 0.0).sum(1)
@@ -97,16 +100,17 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         others = torch.ones_like(emissions, dtype=torch.bool).scatter(-1, tags[..., None], value=False)
         possible = emissions.masked_fill(others & ~unknown[..., None], IMPOSSIBLE)
         scores = self._scores(self.constrained)
-        # The scores of `possible` are too far apart for products of exponentials.
+        # The second sum uses scaled=False, because the scores of `possible` are too far apart for products of
+        # exponentials.
         every = LogSum.apply(emissions, *scores, mask, self._near(emissions))  # type: ignore[no-untyped-call]
         return every - LogSum.apply(possible, *scores, mask, False)  # type: ignore[no-any-return, no-untyped-call]
 
     @torch.no_grad()
     def viterbi(self, emissions: Tensor, mask: Tensor, *, constrained: bool | None = None) -> Tensor:
-        """Return the best tag sequence of each sentence, `(b, l)` int64; values beyond its end have no meaning.
+        """Return the best tag sequence of each sentence, `(b, l)` int64; values at padding have no meaning.
 
-        constrained: search only the sequences that BIOES allows, or all; None: the chain's own setting. A `memm`
-        decodes greedily: each word gets its best tag given the previous word's.
+        constrained: True to search only the sequences that BIOES allows, False to search all, None for the chain's
+        setting. A `memm` decodes greedily: each word gets its best tag given the previous word's.
         """
         begin, follow, end = self._scores(self.constrained if constrained is None else constrained)
         if self.head == "memm":
@@ -116,8 +120,10 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         for i in range(1, emissions.shape[1]):
             best = (scores[-1][:, None] + sources).amax(-1) + emissions[:, i]
             scores.append(torch.where(mask[:, i, None], best, scores[-1]))
-        path = [(scores[-1] + end).argmax(1)]  # padding carried the scores of the last word to here
-        for i in range(emissions.shape[1] - 1, 0, -1):  # previous tags are computed only along the best path
+        # Scores at padding are copies of the last word's scores.
+        path = [(scores[-1] + end).argmax(1)]
+        # Compute previous tags only along the best path.
+        for i in range(emissions.shape[1] - 1, 0, -1):
             source = (scores[i - 1] + sources[path[-1]]).argmax(1)
             path.append(torch.where(mask[:, i], source, path[-1]))
         return torch.stack(path[::-1], 1)
@@ -159,9 +165,11 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
     def _near(self, emissions: Tensor, temperature: float = 1.0) -> bool:
         """Return True if `sums` may use products of exponentials, because none can underflow in float64.
 
-        BIOES reaches any tag from the best sequence in at most three steps (`I-a E-a B-b I-b`). Two sums at one place
-        therefore differ by at most the scores of three steps. Two products of two sums and a transition differ by at
-        most the scores of seven. Returns False on a GPU, because reading the answer would make the host wait.
+        A valid BIOES sequence leads from any tag to any other in at most three steps (`I-a E-a B-b I-b`). The sums for
+        two tags of one word therefore differ by at most the scores of three steps. A product of a forward sum, a
+        transition and a backward sum varies by at most the scores of seven steps.
+
+        Return False on a GPU, because the host would have to wait for the GPU's result.
         """
         if emissions.device.type != "cpu":
             return False
@@ -172,7 +180,7 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
 
 
 def _greedy(emissions: Tensor, mask: Tensor, scores: Scores) -> Tensor:
-    """Return every word's best tag given the previous word's, `(b, l)`."""
+    """Return the best tag of every word, given the tag chosen for the previous word, `(b, l)`."""
     last = torch.nn.functional.pad(mask[:, 1:], (0, 1)) != mask  # True at the last word of a sentence
     emissions = emissions + torch.where(last[..., None], scores.end, 0.0)
     path = [(scores.begin + emissions[:, 0]).argmax(1)]
@@ -220,9 +228,8 @@ class Sums(NamedTuple):
 def sums(emissions: Tensor, mask: Tensor, scores: Scores, *, scaled: bool) -> Sums:
     """Return the forward and backward sums of float64 emissions.
 
-    scaled: use matrix products of exponentials, which are fast. The caller must know that no two scores are so far
-    apart that one of them underflows (`LinearChain._near`). Otherwise logarithms are summed, which is slower but always
-    correct.
+    scaled: True to multiply matrices of exponentials, which is fast but wrong if an exponential underflows; the caller
+    checks this with `LinearChain._near`. False to add logarithms, which is slower but always correct.
     """
     emissions = emissions.masked_fill(~mask[..., None], 0.0)
     turned = _turned(mask)[..., None].expand_as(emissions)
@@ -235,15 +242,15 @@ def sums(emissions: Tensor, mask: Tensor, scores: Scores, *, scaled: bool) -> Su
 
 
 def _turned(mask: Tensor) -> Tensor:
-    """Return the place of each word counted from the end of its sentence, `(b, l)`; padding keeps its place."""
+    """Return indices `(b, l)` that reverse the words of each sentence and leave the padding in place."""
     places = torch.arange(mask.shape[1], device=mask.device).expand_as(mask)
     return torch.where(mask, mask.sum(1, keepdim=True) - 1 - places, places)
 
 
 def _products(first: Tensor, follow: Tensor, emissions: Tensor) -> Tensor:
-    """Return logarithms of the sums in both directions, `(l, 2, b, k)`.
+    """Return the logarithms of the forward and the backward sums, `(l, 2, b, k)`, from products of exponentials.
 
-    At every place, each row of exponentials is divided by its total, so that products do not underflow.
+    At every word, each row of exponentials is divided by its total, so that products do not underflow.
     """
     top, most, best = emissions.amax(-1, keepdim=True), follow.amax(), first.amax(-1, keepdim=True)
     shares, weights = (emissions - top).exp_(), (follow - most).exp()
@@ -260,7 +267,7 @@ def _products(first: Tensor, follow: Tensor, emissions: Tensor) -> Tensor:
 
 
 def _logarithms(first: Tensor, follow: Tensor, emissions: Tensor) -> Tensor:
-    """Return the same values as `_products`, computed with `logsumexp` over `(2, b, k, k)` at every place."""
+    """Return the same values as `_products`, computed with `logsumexp` over `(2, b, k, k)` at every word."""
     sources = follow.transpose(1, 2).contiguous()[:, None]
     rows = [first + emissions[0]]
     for here in emissions[1:].unbind():
@@ -269,7 +276,7 @@ def _logarithms(first: Tensor, follow: Tensor, emissions: Tensor) -> Tensor:
 
 
 def _pairs(of: Sums, follow: Tensor, on: Tensor, weights: Tensor, *, scaled: bool) -> Tensor:
-    """Return the expected number of each tag pair, `(k, k)` as in `Scores`, summed over all places.
+    """Return the expected number of each tag pair in all sentences, `(k, k)` as in `Scores`.
 
     on: `(b, l - 1)`, True if the pair's second word is not padding. weights: `(b, l - 1)`, weight of each pair.
     """

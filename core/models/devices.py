@@ -6,8 +6,8 @@ If the host copies from ordinary memory, or reads a result at once, it waits unt
 The host prepares no batch during this time, so the GPU then waits for the next one. Therefore `to_device` copies from
 pinned memory, and `fetched` reads each result one batch late.
 
-parts.json in the home stores per GPU and kind of work how many parts a batch was last cut into. Work that is not
-listed is done in one part.
+parts.json in Winnow's home folder stores, for each GPU and kind of work, how many parts a batch was last cut into.
+Batches of work that is not listed are not cut.
 """
 
 import gc
@@ -42,9 +42,10 @@ FILE = "parts.json"
 
 
 def pick_device(name: str = "auto") -> "torch.device":
-    """Return a device by its torch name, or for `auto` the GPU if torch can use one and `--device` allows it.
+    """Return the device with this torch name.
 
-    Under torchrun each process gets the GPU of its local rank. Errors: ResourceError if this machine lacks the device.
+    For `auto`, return the GPU if torch can use one and `--device` allows it, else the CPU. Under torchrun each process
+    gets the GPU of its local rank. Errors: ResourceError if this machine lacks the device.
     """
     import torch
 
@@ -64,7 +65,7 @@ def pick_device(name: str = "auto") -> "torch.device":
 
 @cache
 def failure(card: "torch.device") -> str:
-    """Return torch's reason why a GPU that it lists cannot compute; "" if it can."""
+    """Return torch's error if this GPU cannot compute although torch lists it; "" if it can compute."""
     import torch
 
     try:
@@ -109,7 +110,7 @@ def name_of(device: "torch.device") -> str:
 def lock_of(card: "torch.device") -> str:
     """Return the name of a GPU's lock, made from the uuid that torch reports.
 
-    Machines whose driver cannot be queried use this name. The GPU's number does not identify it: with
+    This name is used if the driver cannot be queried. The GPU's number does not identify it: with
     `CUDA_VISIBLE_DEVICES=3` the fourth GPU is `cuda:0` too.
     """
     import torch
@@ -124,7 +125,7 @@ def on_one_card(arguments: "TrainingArguments") -> "TrainingArguments":
     encoder would also gain nothing. Under torchrun each process has one GPU anyway.
     """
     if arguments.n_gpu > 1:
-        arguments._n_gpu = 1  # the Trainer sets the same attributes for a model that spans several GPUs
+        arguments._n_gpu = 1  # the Trainer itself sets this attribute to 1 if a model spans several GPUs
     return arguments
 
 
@@ -159,7 +160,7 @@ def side_by_side(
     On a CPU each thread computes one item. Threads that share one small matrix product would spend most of their time
     waiting for each other while other programs use the cores. On a GPU the next item starts before the previous result
     is read. The calling thread draws the items, a few in advance. While the generator is open, torch has one thread in
-    the whole process. Wrap the generator in `contextlib.closing` if it may not run to its end.
+    the whole process. Wrap the generator in `contextlib.closing` if the caller may stop before its end.
     """
     import torch
 
@@ -180,7 +181,7 @@ def side_by_side(
 
 
 def single_threads(n: int) -> ThreadPoolExecutor:
-    """Return a pool of `n` threads. In each, torch computes with one thread."""
+    """Return a pool of `n` threads, each of which computes with a single torch thread."""
     return ThreadPoolExecutor(n, initializer=_use_one_thread)
 
 
@@ -188,8 +189,8 @@ def _use_one_thread() -> None:
     """Let the calling thread compute with a single torch thread, even if another thread later raises the limit.
 
     A thread adopts the process's limit when it first uses torch; the call of `get_num_threads` is this first use.
-    Without this call, a later limit of two threads would apply here. Sums over rows (the gradients of layer norm) would
-    then differ in their last digits.
+    Without this call, a later limit of two would apply to this thread. Sums over rows (the gradients of layer norm)
+    would then differ in their last digits.
     """
     import torch
 
@@ -256,9 +257,10 @@ def _arrived(key: Key, result: "torch.Tensor", event: "torch.cuda.Event | None")
 
 
 def parts_kept(work: str, device: "torch.device") -> int:
-    """Return the number of parts that `work` was last cut into on this GPU; 1 if unknown.
+    """Return the number of parts that a batch was last cut into on this GPU; 1 if unknown.
 
-    Always 1 on a CPU: cutting a batch changes the last digits, which must stay the same there.
+    work: name of the kind of work. On a CPU, return 1, because cutting a batch changes the last digits of results, and
+    results on a CPU must be reproducible.
     """
     if device.type != "cuda":
         return 1
@@ -267,15 +269,15 @@ def parts_kept(work: str, device: "torch.device") -> int:
 
 
 def keep_parts(work: str, device: "torch.device", parts: int) -> None:
-    """Store for the next run the number of parts that `work` is cut into on this GPU."""
+    """Store the number of parts that a batch is cut into on this GPU, for later runs of the same kind of `work`."""
     if device.type == "cuda":
         known = (read_object(machine_home() / FILE) or {}) | {f"{name_of(device)}: {work}": parts}
-        with suppress(OSError):  # the work continues without the file
+        with suppress(OSError):  # harmless: the file only saves later runs a retry
             write_atomic(machine_home() / FILE, json.dumps(known, indent=1).encode())
 
 
 class Halved:
-    """Cuts batches into parts that fit into memory: first into `parts_kept`, then into twice as many if needed."""
+    """Cuts batches into `parts_kept` parts, and into twice as many parts each time that memory runs out."""
 
     def __init__(self, work: str, device: "torch.device") -> None:
         self._work, self._device = work, device
@@ -295,14 +297,15 @@ class Halved:
             except Exception as error:
                 if not memory_ran_out(error) or parts == len(items):
                     raise
-            # Not inside the `except` block: there the error's frames would still hold the memory.
+            # Retry outside of the `except` block; inside it, the error's stack frames would still keep the memory in
+            # use.
             self.parts = 2 * parts
             release_memory()
             keep_parts(self._work, self._device, self.parts)
 
 
 def release_memory() -> None:
-    """Release unused memory and reset the peak memory.
+    """Release unused memory, and reset torch's record of peak GPU memory.
 
     A tagger, a Trainer and a language model contain reference cycles, so they and Adam's moments stay until garbage
     collection. torch keeps a GPU's memory until its cache is emptied. glibc does not return the gaps that batches of

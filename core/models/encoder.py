@@ -58,9 +58,12 @@ def encoder_options(config: EncoderOptions) -> dict[str, object]:
 
 Pooling = Literal["mean", "cls", "last4"]
 
-BLOCK = 8192  # sentences tokenised and sorted together
-BUDGET = {"cpu": 2048, "cuda": 16384}  # pieces per batch: 2,048 fit into the cache of a core, 16,384 fill a GPU
-STRETCH = 1.1  # the longest sentence of a batch is at most this many times the shortest, which limits padding
+# Number of sentences that are tokenised and sorted by length together.
+BLOCK = 8192
+# Pieces per batch: 2,048 fit into the cache of a core, 16,384 fill a GPU.
+BUDGET = {"cpu": 2048, "cuda": 16384}
+# The longest sentence of a batch is at most this many times as long as the shortest, which limits padding.
+STRETCH = 1.1
 
 
 class Cut(NamedTuple):
@@ -78,8 +81,9 @@ class Cut(NamedTuple):
 class Encoder:
     """A frozen encoder. Make one with `Encoder.load`.
 
-    name: the name given to `load`. key: hash of everything besides the sentence that determines a vector. dimension:
-    width d. max_length: pieces per window, special ones included; a longer sentence is read in several windows.
+    name: the name given to `load`. key: hash of the encoder and of all settings that determine a sentence's vector.
+    dimension: width d. max_length: pieces per window, special ones included; a longer sentence is read in several
+    windows.
     """
 
     def __init__(
@@ -147,7 +151,7 @@ class Encoder:
         return np.concatenate([unit for unit, _ in parts]), np.concatenate([norms for _, norms in parts])
 
     def cut(self, texts: list[str]) -> Cut:
-        """Return the texts as pieces. A thread may call this while other texts are encoded."""
+        """Return the texts as pieces. Another thread may call this method while texts are encoded."""
         if not texts:  # a tokenizer fails on an empty list
             return Cut(ids=[], special=[], further={})
         pieces = self.tokenizer(
@@ -161,7 +165,7 @@ class Encoder:
         return _in_windows(pieces["input_ids"], pieces["special_tokens_mask"], self.max_length)
 
     def encode_cut(self, cut: Cut, report: Reporter) -> tuple[FloatArray, FloatArray]:
-        """Encode at most BLOCK texts that `cut` has cut; see `encode`."""
+        """Return what `encode` returns, for at most BLOCK texts that `cut` has tokenised."""
         raw = self._raw(cut, report)
         norms = np.linalg.norm(raw, axis=1)
         if not np.isfinite(norms).all():
@@ -179,7 +183,7 @@ class Encoder:
 
         done, n = 0, len(lengths) - sum(map(len, cut.further.values()))
         budget = BUDGET.get(self.model.device.type, BUDGET["cpu"])
-        # Further windows get separate batches, so that they do not change the batches of all other sentences.
+        # Put the further windows of long sentences into batches of their own, so that the other batches do not change.
         groups = chain(length_groups(lengths[:n], budget), (n + group for group in length_groups(lengths[n:], budget)))
         with closing(side_by_side(vectors, groups, self.model.device)) as results:
             for group, result in results:
@@ -193,7 +197,7 @@ class Encoder:
         return raw[:n]
 
     def _joined(self, rows: list[int], cut: Cut) -> "torch.Tensor":
-        """Return raw vectors `(b, d)` of rows sorted by length, computed in parts if memory runs out."""
+        """Return raw vectors `(b, d)` of rows that are sorted by length; compute them in parts if memory runs out."""
         import torch
 
         def vectors(part: Sequence[int]) -> "torch.Tensor":
@@ -232,7 +236,7 @@ class Encoder:
 
 
 def _in_windows(ids: list[list[int]], special: list[list[int]], most: int) -> Cut:
-    """Replace each row of more than `most` pieces by its first window, and append its other windows."""
+    """Return the rows as a `Cut`. A row of more than `most` pieces becomes a window; its other windows come last."""
     further = {}
     for row in [row for row, pieces in enumerate(ids) if len(pieces) > most]:
         first, *others = windows(special[row], most)
@@ -255,8 +259,8 @@ def _read_by(window: TextWindow, pieces: Sequence[int]) -> tuple[list[int], list
 def length_groups(lengths: IntArray, budget: int) -> Iterator[IntArray]:
     """Yield batches of rows of similar length, as indices into `lengths`.
 
-    A batch has at most `budget` pieces, padding included. A longer row is a batch by itself. Rows of length 0 are left
-    out.
+    A batch has at most `budget` pieces, padding included. A row of more than `budget` pieces is a batch of one row.
+    Rows of length 0 are left out.
     """
     order = np.argsort(lengths, kind="stable")
     ordered = lengths[order]
@@ -281,7 +285,7 @@ def longest(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> i
 
 
 def _prepack(model: "PreTrainedModel") -> None:
-    """Reorder linear weights for oneDNN once instead of at every call, which is 1.1 to 1.3 times as fast.
+    """Reorder linear weights for oneDNN once instead of at every call; the model is then 1.1 to 1.3 times as fast.
 
     This function uses the operations that torch.compile emits. The weights keep their order if packing fails or changes
     the output.

@@ -35,31 +35,35 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
     from transformers.models.auto.auto_factory import _BaseAutoModelClass
 
-os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when huggingface_hub is imported
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # huggingface_hub reads this during its import
 if offline():
-    os.environ["HF_HUB_OFFLINE"] = "1"  # a second safeguard, besides the checks below
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # set explicitly, so that a fork gives no warning
+    # A second safeguard, in addition to the checks below.
+    os.environ["HF_HUB_OFFLINE"] = "1"
+# An explicit value, because otherwise tokenizers warns after a fork.
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 
 BUNDLED = "minilm"
 TINY = "tiny"
 BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-WEIGHTS, VOCABULARY = "model.safetensors", "vocabulary.json"  # only recurrent taggers have a vocabulary file
-_LOCAL = {"local_files_only": True, "trust_remote_code": False}  # passed to every `from_pretrained`
+# Only recurrent taggers have a vocabulary file.
+WEIGHTS, VOCABULARY = "model.safetensors", "vocabulary.json"
+# Options of `from_pretrained`: read only local files, and run no code from them.
+_LOCAL = {"local_files_only": True, "trust_remote_code": False}
 
 
 @contextmanager
 def located(name: str, *, allow_download: bool = False) -> Iterator[Path]:
-    """Yield the folder of encoder `name`; check the files before they are read, and afterwards that they are unchanged.
+    """Yield the folder of encoder `name`. Check its files first, and check at the end that they did not change.
 
-    name: `minilm`, an offered encoder, a path or a Hugging Face id; not `tiny`. transformers opens files by name, so a
-    swap of files cannot be prevented, only detected. Errors: ModelError if the encoder is not on this machine, has no
-    safetensors, fails a check, or was changed meanwhile; PathError for a path that pages must not open; RunError if a
-    run's model was changed after the run.
+    name: `minilm`, an offered encoder, a path or a Hugging Face id; not `tiny`. transformers opens files by name, so an
+    exchange of files can only be detected, not prevented. Errors: ModelError if the encoder is not on this machine, has
+    no safetensors, fails a check, or was changed meanwhile; PathError for a path that pages must not open; RunError if
+    a run's model was changed after the run.
     """
     folder = folder_of(name, allow_download=allow_download)
     before = state(folder)
-    if name != BUNDLED:  # checked by its SHA-256
+    if name != BUNDLED:  # `_bundled` checks the SHA-256 of the bundled encoder instead
         refuse_unsafe(name, folder)
         refuse_changed(folder)
         refuse_misfit(name, folder)
@@ -75,8 +79,8 @@ def located(name: str, *, allow_download: bool = False) -> Iterator[Path]:
 def converted(name: str) -> str:
     """Convert encoder `name` to safetensors if needed, and describe the conversion in a sentence.
 
-    Return "" if no conversion was needed, or if the encoder is not on this machine; loading the encoder reports that
-    error. Errors: those of `located` and `in_safetensors`.
+    Return "" if no conversion is needed, or if the encoder is not on this machine; loading it then raises the error.
+    Errors: those of `located` and `in_safetensors`.
     """
     try:
         if name in (BUNDLED, TINY, *OFFERS) or not wanting(folder_of(name)):
@@ -110,8 +114,8 @@ def folder_of(name: str, *, allow_download: bool = False) -> Path:
 def _typed(name: str) -> Path | None:
     """Return the folder if `name` is a path; None if it is a model's id.
 
-    Errors: PathError if this process is confined and the path, or a link in the folder, leads out of the allowed
-    folders. The error does not show whether the path exists.
+    Errors: PathError if this process may open only certain folders, and the path or a link in the folder leads out of
+    them. The error does not show whether the path exists.
     """
     try:
         folder = user_path(os.path.expanduser(name))

@@ -52,7 +52,10 @@ class NgramTable:
 
 @dataclass(slots=True, kw_only=True)
 class _Level:
-    """One order of n-grams during the fit. suffix: `(m,)` row of the n-gram without its first word, one order below."""
+    """The n-grams of one order during the fit.
+
+    suffix: `(m,)` for each n-gram, the row of its last n - 1 words in the next lower order.
+    """
 
     keys: _Int64
     counts: Ids
@@ -73,7 +76,7 @@ def closed_form(n1: int, n2: int, n3: int, n4: int) -> Discounts | None:
         return None
     y = n1 / (n1 + 2 * n2)
     d = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
-    return d if min(d) >= 0 else None  # the form guarantees that Dj is below j
+    return d if min(d) >= 0 else None  # the closed form never gives a Dj above j, so only the sign is checked
 
 
 def fit_tables(
@@ -92,13 +95,14 @@ def fit_tables(
     keys, log_probs = np.zeros(1, np.int64), np.zeros(1, np.float32)  # order 0: the root context
     while levels:
         report.check()
-        # Pop the level to release its counts, which need most memory, once the order is smoothed.
+        # Pop the level, so that its counts are freed after the order is smoothed; the counts need most of the memory.
         level = levels.pop(0)
-        # Numbers of n-grams that occur once to four times; 5 collects all others, which the form does not use.
+        # Count the n-grams that occur once, twice, 3 and 4 times. Bin 5 collects all others, which the closed form
+        # ignores.
         formed.append(closed_form(*np.bincount(np.minimum(level.counts, 5), minlength=6)[1:5].tolist()))
         probs, weights = _smooth(level, probs, formed[-1] or FALLBACK, contexts=len(keys), bits=word_bits(n_words))
         if len(formed) == 1:
-            probs[BOS] = 1  # never predicted; lmplz writes 1 too
+            probs[BOS] = 1  # <s> is never predicted; KenLM's lmplz also writes 1
         else:
             tables.append(NgramTable(keys=keys, log_probs=log_probs, backoffs=_log10(weights)))
         keys, log_probs = level.keys, _log10(probs)
@@ -112,8 +116,10 @@ def _count(words: Ids, *, n_words: int, order: int, report: Reporter) -> Iterato
     counts = np.bincount(words, minlength=n_words).astype(np.int32)
     begin, counts[BOS] = counts[BOS], 0  # <s> is never predicted
     yield _Level(keys=np.arange(n_words), counts=counts, suffix=np.zeros(n_words, np.int32))
-    positions = _by(words, n_words, np.arange(len(words), dtype=np.int32))[0][begin:]  # without the positions of <s>
-    ids, size = words, n_words  # number of the n-gram that ends at a position, -1 if it would begin before <s>
+    # Sort the positions by word, and leave out those of <s>, the lowest id.
+    positions = _by(words, n_words, np.arange(len(words), dtype=np.int32))[0][begin:]
+    # ids: number of the n-gram that ends at each position; -1 if it would begin before <s>.
+    ids, size = words, n_words
     for _ in range(2, order + 1):
         report.check()
         prefix = ids[positions - 1]
@@ -132,8 +138,8 @@ def _count(words: Ids, *, n_words: int, order: int, report: Reporter) -> Iterato
 def _by(values: Ids, size: int, what: Ids) -> tuple[Ids, IntArray]:
     """Return `what` stably sorted by `values` in `[0, size)`, and the count of each value, `(size,)`.
 
-    This counting sort converts a sparse matrix from rows to columns, which on ten million ids takes a fifth of the
-    time of `np.argsort`.
+    It is a counting sort: scipy converts a sparse matrix from rows to columns. For ten million ids this takes a fifth
+    of the time of `np.argsort`.
     """
     from scipy.sparse import csr_array  # slow to load, and pages import this module
 
@@ -142,7 +148,10 @@ def _by(values: Ids, size: int, what: Ids) -> tuple[Ids, IntArray]:
 
 
 def _adjust(levels: list[_Level], bits: int) -> None:
-    """Replace counts below the highest order by the number of distinct words to the left, except for `<s>` n-grams."""
+    """Replace counts below the highest order by the number of distinct words to the left of the n-gram.
+
+    N-grams that begin with `<s>` keep their counts.
+    """
     begin = 1  # number of n-grams of the order that begin with <s>
     for lower, upper in pairwise(levels):
         continuations = np.bincount(upper.suffix, minlength=len(lower.keys))
@@ -153,13 +162,13 @@ def _adjust(levels: list[_Level], bits: int) -> None:
 def _smooth(
     level: _Level, lower: _Float64, discounts: Discounts, *, contexts: int, bits: int
 ) -> tuple[_Float64, _Float64]:
-    """Return P of each n-gram, `(m,)`, and the weight that each context leaves to the order below, `(contexts,)`."""
+    """Return P of each n-gram, `(m,)`, and the weight of the next lower order after each context, `(contexts,)`."""
     context = level.keys >> bits
     # Clip the counts, because three and more occurrences share D3+.
     discounted = np.array([0, *discounts]).take(level.counts, mode="clip")
     total = np.bincount(context, weights=level.counts, minlength=contexts)
     withheld = np.bincount(context, weights=discounted, minlength=contexts)
-    # A context without continuations leaves all weight to the order below.
+    # A context without continuations gives all weight to the next lower order.
     weights: _Float64 = np.divide(withheld, total, out=np.ones(contexts), where=total > 0)
     return (level.counts - discounted) / total[context] + weights[context] * lower[level.suffix], weights
 

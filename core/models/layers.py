@@ -49,7 +49,7 @@ class LayerMix(nn.Module):
 
     @contextmanager
     def off(self) -> Iterator[None]:
-        """Switch the mix off in this context and read the last layer, as the model does when loaded without Winnow."""
+        """Switch the mix off in this context. The model then returns its last layer, as it does without Winnow."""
         self._on = False
         try:
             yield
@@ -58,7 +58,7 @@ class LayerMix(nn.Module):
 
 
 def arrange(model: "PreTrainedModel", choice: LayerChoice, name: str) -> None:
-    """Remove or reinitialise layers of `model` by `choice`, drawing from torch's current random state.
+    """Remove or reinitialise layers of `model` as `choice` says, drawing from torch's current random state.
 
     name: the encoder's name, for errors. Errors: ConfigError if the encoder lacks the layer; ModelError.
     """
@@ -106,7 +106,7 @@ def _draw(layer: nn.Module, spread: float) -> None:
 
 
 class Lora:
-    """Matrices of rank `rank` beside all linear layers of an encoder, whose own weights are frozen until `merge`.
+    """LoRA matrices of rank `rank` for all linear layers of an encoder. Its own weights are frozen until `merge`.
 
     model: encoder and head; the head is trained as usual. seed: seed of the random A. B starts at 0, so training starts
     from the unchanged encoder. The matrices are parameters of `model`, named after their layer with `lora_a` and
@@ -120,7 +120,7 @@ class Lora:
         self._pairs = [_Pair(part, rank, generator) for part in self.encoder.modules() if isinstance(part, nn.Linear)]
 
     def merge(self) -> None:
-        """Add every product B A to its layer; this leaves an ordinary encoder that can be trained further."""
+        """Add every product B A to its layer's weights. The result is an ordinary encoder, ready for more training."""
         for pair in self._pairs:
             pair.merge()
         self.encoder.requires_grad_(True)

@@ -72,7 +72,7 @@ class Masking:
     def draw(
         self, ids: IntArray, rows: IntArray, places: IntArray, begins: BoolArray, epoch: int
     ) -> tuple[IntArray, BoolArray]:
-        """Return the pieces that the model reads `(n,)`, and a mask of those to predict `(n,)`.
+        """Return the pieces that the model reads, `(n,)`, and `(n,)` True at the pieces that it has to predict.
 
         ids: `(n,)` pieces, row after row. rows: `(n,)` number of each piece's row, unique in this epoch. places: `(n,)`
         positions in the row. begins: `(n,)` True if the piece begins a word.
@@ -90,11 +90,11 @@ class Masking:
         return np.where(chosen & (fate >= 1 - RANDOM), random_pieces, seen), chosen
 
     def _uniform(self, epoch: int, rows: IntArray, places: IntArray, draw: int) -> FloatArray:
-        """Return one number in [0, 1) per piece, `(n,)`. draw: index of the draw at this place, from 0."""
-        # Each place has three draws, so seeds are spaced by 4.
+        """Return one number in [0, 1) per piece, `(n,)`. draw: index of the draw for this piece, from 0."""
+        # Each piece has three draws (0, 1, 2), so seeds are spaced by 4 to give different numbers.
         start = _mix(np.array([self.seed * 4 + draw], dtype=np.uint64)) + np.uint64(epoch)
         hashed = _mix(_mix(_mix(start) + rows.astype(np.uint64)) + places.astype(np.uint64))
-        return (hashed >> np.uint64(11)).astype(np.float64) * 2.0**-53  # as many bits as a float64 holds
+        return (hashed >> np.uint64(11)).astype(np.float64) * 2.0**-53  # keep 53 bits, the precision of a float64
 
 
 def _mix(x: IntArray) -> IntArray:
@@ -107,7 +107,10 @@ def _mix(x: IntArray) -> IntArray:
 
 
 def _joined(chosen: BoolArray, rows: IntArray, free: BoolArray) -> BoolArray:
-    """Move isolated chosen pieces next to each other, as in CrossNER's spans. Their number does not change."""
+    """Return `chosen` with isolated pieces moved next to each other, as in CrossNER's spans.
+
+    The number of chosen pieces stays the same.
+    """
     joined = chosen.copy()
     waiting = -1  # index of an isolated chosen piece that may move next to a later one in its row; -1 for none
     for piece in np.flatnonzero(chosen).tolist():
@@ -198,7 +201,7 @@ class MaskedLM:
         targets: "torch.Tensor",
         run: "torch.nn.Module | None" = None,
     ) -> "torch.Tensor":
-        """Return the sum of -log p(piece) over the masked positions, nats, `()`. targets: `(m,)` true pieces there."""
+        """Return the sum of -log p(piece) over the masked positions, nats, `()`. targets: `(m,)` true pieces."""
         from torch.nn.functional import cross_entropy
 
         return cross_entropy(self.logits(ids, attend, at, run).float(), targets, reduction="sum")
@@ -214,7 +217,7 @@ class MaskedLM:
         return out
 
     def save(self, folder: Path, card: str) -> None:
-        """Write a Hugging Face folder: safetensors, tokenizer, README.md."""
+        """Write a Hugging Face folder: safetensors, tokenizer, and `card` (the model card) as README.md."""
         folder.mkdir(parents=True, exist_ok=True)
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
@@ -283,9 +286,9 @@ def pseudo_perplexity(
 ) -> tuple[float, int]:
     """Return exp of the mean -log p(piece | all others), one piece masked at a time (Salazar et al. 2020).
 
-    Also return the number of rows that were read. After `seconds`, no further row is read. rows: piece ids of each
-    text, with the special pieces, which are never predicted. pieces: approximate number of pieces per batch. The
-    perplexity is NaN if there is no piece to predict. Errors: Cancelled.
+    Also return the number of rows that were read: after `seconds`, no further row is read. rows: piece ids of each
+    text. Special pieces are read but not predicted. pieces: approximate number of pieces per batch. The perplexity is
+    NaN if there is no piece to predict. Errors: Cancelled.
     """
     import torch
 
@@ -296,11 +299,11 @@ def pseudo_perplexity(
     was_training = lm.model.training
     lm.model.eval()
     with torch.inference_mode():
-        # Summed on the device: reading each loss would make the host wait for the GPU.
+        # Sum on the device, because the host would have to wait for the GPU to read each loss.
         total = torch.zeros((), dtype=torch.float64, device=device)
         for row in rows:
             report.check()
-            # At least one row, however slow the machine is.
+            # Read at least one row, even if that takes longer than `seconds`.
             if time.monotonic() > end and count:
                 break
             places = np.array([i for i, piece in enumerate(row.tolist()) if piece not in special], dtype=np.int64)

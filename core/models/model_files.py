@@ -28,18 +28,20 @@ _FILES = ("*.safetensors", "model.safetensors.index.json", "config.json", "token
 PICKLE = "pytorch_model.bin"  # weights of models older than safetensors; only `in_safetensors` reads them
 _VOCABULARIES = ("vocab.*", "merges.txt", "*.model", "added_tokens.json")
 PATTERNS = (*_FILES, *_VOCABULARIES)
-_ATTENTION = (None, "eager", "sdpa")  # for any other attention, transformers downloads native code from the hub
-_LARGEST_JSON = 100_000_000  # bytes of an index or a configuration
+# For any other attention, transformers downloads native code from the hub.
+_ATTENTION = (None, "eager", "sdpa")
+# Maximum size of an index or a configuration in bytes.
+_LARGEST_JSON = 100_000_000
 
 
 def weights(folder: Path) -> list[Path]:
-    """Return the files of a model's weights: safetensors, else the pickle of older models, else none."""
+    """Return the files that hold a model's weights: safetensors, else the pickle of older models, else none."""
     pickle = folder / PICKLE
     return sorted(folder.glob("*.safetensors")) or ([pickle] if pickle.exists() else [])
 
 
 def files(folder: Path) -> list[Path]:
-    """Return the files in a folder that an encoder consists of."""
+    """Return an encoder's files: weights, configuration, tokenizer and vocabulary."""
     return sorted({*weights(folder), *(file for pattern in PATTERNS for file in folder.glob(pattern))})
 
 
@@ -67,13 +69,13 @@ def state(folder: Path) -> list[tuple[object, ...]]:
 
 
 def file_digest(file: Path) -> str:
-    """Return the SHA-256 of a file; the file is read again only if its time of change is new."""
+    """Return the SHA-256 of a file, cached until the file is modified."""
     return _digest(file, file.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=256)
 def _digest(file: Path, changed: int) -> str:
-    """Return the SHA-256 of a file. changed: its time of change, a part of the cache key."""
+    """Return the SHA-256 of a file. changed: its time of modification, a part of the cache key."""
     digest = sha256()
     with file.open("rb") as stream:
         while block := stream.read(1 << 22):
@@ -107,7 +109,7 @@ def refuse_unsafe(name: str, folder: Path) -> None:
 
 
 def json_object(name: str, file: Path) -> Mapping[str, object]:
-    """Return the JSON object in a file of model `name`. Errors: ModelError if it is missing, too large or no object."""
+    """Return the JSON object in a file of model `name`. Errors: ModelError if there is none or it is too large."""
     try:
         if file.is_file() and file.stat().st_size < _LARGEST_JSON:
             document = json.loads(file.read_bytes())
@@ -137,14 +139,14 @@ def _settings(value: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 
 _WEIGHTS, _ABOUT = "model.safetensors", "README.md"
-# The tensors may need at most this many times the bytes of the pickle. A pickle stores shared memory only once.
+# Maximum size of the tensors, in multiples of the pickle's size. Tensors that share memory are stored only once.
 _LARGER = 2
 
 
 def in_safetensors(name: str, folder: Path) -> Path:
     """Return `folder` if it holds safetensors, else the folder with its converted weights; convert them if necessary.
 
-    Errors: ModelError if the pickle holds more than tensors or changes meanwhile; then nothing is stored.
+    Errors: ModelError if the pickle holds more than tensors, or changes during the conversion; then nothing is stored.
     """
     if weights(folder) != [folder / PICKLE]:
         return folder
@@ -191,7 +193,7 @@ def _convert(name: str, folder: Path, target: Path) -> None:
             raise ModelError(
                 f"{name}: its files changed while they were read; start again when no process writes to them."
             )
-        if not target.is_dir():  # another process may have been faster
+        if not target.is_dir():  # another process may have converted the model meanwhile
             os.replace(written, target)
             sync(target.parent)
 
@@ -214,7 +216,7 @@ def _tensors(name: str, file: Path) -> "dict[str, torch.Tensor]":
 
 
 def _reason(error: Exception) -> str:
-    """Describe the error in our own words. torch's message is left out, because it explains how to run the pickle."""
+    """Return our own description of the error, because torch's message explains how to run the pickle."""
     if isinstance(error, _NotWeights):
         return str(error)
     return f"it is damaged or holds more than tensors: {type(error).__name__}"
@@ -225,9 +227,12 @@ class _NotWeights(Exception):
 
 
 def _refuse_packed(file: Path) -> None:
-    """Refuse a compressed zip, which may be a thousand times larger in memory; torch never compresses its files."""
+    """Raise _NotWeights for a compressed or damaged zip.
+
+    A compressed zip may be a thousand times larger in memory, and torch never compresses its files.
+    """
     if not is_zipfile(file):
-        return  # the format of torch up to 1.6
+        return  # files of torch up to 1.6 are not zips
     try:
         with ZipFile(file) as archive:
             packed = any(entry.compress_type for entry in archive.infolist())
@@ -238,7 +243,7 @@ def _refuse_packed(file: Path) -> None:
 
 
 def _separated(loaded: object, size: int) -> "dict[str, torch.Tensor]":
-    """Return the tensors, copied if they share memory or are a part of a larger tensor.
+    """Return the tensors of a loaded pickle, each copied if it shares memory or is part of a larger tensor.
 
     size: size of the file in bytes.
     """

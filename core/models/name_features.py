@@ -37,7 +37,7 @@ class NameFeatures(nn.Module):
         self._index = {tag: i for i, tag in enumerate(self.own)}
         self.scores = nn.Embedding(len(self.own), len(self.tags))
         nn.init.zeros_(self.scores.weight)
-        self._tagged = lru_cache(10_000)(self._tags)  # sentences are read again in every epoch
+        self._tagged = lru_cache(10_000)(self._tags)  # cached, because every epoch reads the same sentences
 
     def rows(self, sentences: Sequence[Sentence]) -> Tensor:
         """Return the index of each word's tag in the dictionary's prediction, `(b, l)`; padding has the tag O."""
@@ -48,7 +48,7 @@ class NameFeatures(nn.Module):
         return torch.from_numpy(rows)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Return the scores `(b, l, k)` of words. rows: their tags in the dictionary's prediction; see `rows`."""
+        """Return the scores of each word's k tags, `(b, l, k)`. rows: the result of the method `rows`."""
         scores: Tensor = self.scores(rows)
         return scores
 

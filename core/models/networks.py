@@ -1,4 +1,4 @@
-"""Names of a tagger's networks, and its option `layers` (SOURCES.md, Layers); loads no torch."""
+"""Names of a tagger's networks, and its option `layers` (SOURCES.md, Layers). This module does not import torch."""
 
 import re
 from collections.abc import Sequence
@@ -9,12 +9,14 @@ from core.errors import ConfigError
 from core.text.sentence import Sentence
 
 Network = Literal["encoder", "span", "bilstm", "charcnn"]
-ON_ENCODER = ("encoder", "span")  # these fine-tune an encoder; the others are small and start at random
-MOST = 4  # words per span
+# Networks that fine-tune an encoder. The others are small and start from random weights.
+ON_ENCODER = ("encoder", "span")
+# Maximum number of words in a span.
+MOST = 4
 
 
 def beyond(sentences: Sequence[Sentence]) -> tuple[int, int]:
-    """Return the number of entities that are longer than the longest span, and the number of all entities."""
+    """Return the number of entities that are too long for a span tagger, and the number of all entities."""
     entities = [entity for sentence in sentences for entity in sentence.entities or ()]
     return sum(entity.end - entity.start > MOST for entity in entities), len(entities)
 

@@ -15,8 +15,10 @@ from core.reporter import Reporter, Silent
 from core.results import IntArray
 
 RESERVED = {"<s>": BOS, "<unk>": UNK, "</s>": EOS}
-_READ = 10_000  # sentences read at a time
-_SCORED = 1 << 19  # tokens scored at a time
+# Number of sentences that are read at a time.
+_READ = 10_000
+# Number of tokens that are scored at a time.
+_SCORED = 1 << 19
 
 _Float64 = npt.NDArray[np.float64]
 _Int64 = npt.NDArray[np.int64]
@@ -38,9 +40,9 @@ class NgramScores:
     def perplexities(self, *, count_end: bool = True, exclude_oov: bool = False) -> _Float64:
         """Return P^(-1/N) of each sentence of N tokens, `(n,)`; NaN if N is 0.
 
-        A low value means that the sentence is close to the model's text. count_end: N counts `</s>`, as in KenLM; its
-        probability is in P either way. exclude_oov: leave unknown words out of P and N; they stay in the contexts of
-        other words.
+        A low value means that the sentence is close to the model's text. count_end: True to count `</s>` in N, as KenLM
+        does; P always includes the probability of `</s>`. exclude_oov: True to leave unknown words out of P and N, but
+        not out of the contexts of other words.
         """
         return _perplexity(*self._parts(count_end, exclude_oov))
 
@@ -56,11 +58,11 @@ class NgramScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KneserNey:
-    """A fitted model.
+    """A fitted n-gram model.
 
     vocabulary: word -> id, including `<s>`, `<unk>` and `</s>`. tables: one per order, from unigrams up. discounts:
-    (D1, D2, D3+) per order; empty if the model was read from a file. fallback_orders: orders with the discounts
-    0.5, 1, 1.5, because the corpus is too small for estimates.
+    (D1, D2, D3+) per order; empty if the model was read from a file. fallback_orders: orders that use the discounts
+    0.5, 1 and 1.5, because the corpus is too small to estimate them.
     """
 
     vocabulary: dict[str, int]
@@ -110,7 +112,7 @@ class KneserNey:
 
     @property
     def order(self) -> int:
-        """Largest n of the n-grams."""
+        """The n of the longest n-grams."""
         return len(self.tables)
 
     def score(self, sentences: Sequence[Sequence[str]], *, report: Reporter | None = None) -> NgramScores:
@@ -137,7 +139,7 @@ class KneserNey:
     def prob(self, word: str, context: Sequence[str] = ()) -> float:
         """Return P(word | context).
 
-        `<s>`, `</s>` and `<unk>` keep their meaning here; only the last words of the context are used.
+        Here `<s>`, `</s>` and `<unk>` are the reserved tokens. Only the last `order - 1` words of the context are used.
         """
         spelled = [*context[max(0, len(context) - self.order + 1) :], word]
         words = np.fromiter((self.vocabulary.get(token, UNK) for token in spelled), np.int32, len(spelled))
@@ -151,18 +153,23 @@ class KneserNey:
     def _log10_by_word(self, words: Ids) -> _Float64:
         """Return log10 P of each word given the words before it, `(len(words),)`; P of `<s>` counts as 1.
 
-        Contexts are visited in the order of their first word, so that consecutive look-ups are close in a table.
+        Contexts are looked up in the order of their first word, so that consecutive look-ups read nearby rows of a
+        table.
         """
         bits = word_bits(len(self.vocabulary))
-        words = np.append(words, BOS)  # a place after the last word, where no n-gram is ever found
+        # Add a position after the last word, at which no n-gram ends.
+        words = np.append(words, BOS)
         log10 = self.tables[0].log_probs[words].astype(np.float64)
-        ends = np.argsort(words[:-1])  # places where a context of this order ends
-        rows: IntArray = words[ends].astype(np.int64)  # rows of these contexts in this order's table
-        seen = np.ones(len(words), np.bool_)  # True at places where a known n-gram of this order ends
+        # Positions where a context of this order ends.
+        ends = np.argsort(words[:-1])
+        # Rows of these contexts in this order's table.
+        rows: IntArray = words[ends].astype(np.int64)
+        # True at positions where a known n-gram of this order ends.
+        seen = np.ones(len(words), np.bool_)
         for lower, upper in pairwise(self.tables):
             places = ends + 1
             log10[places] += lower.backoffs[rows]
-            likely = seen[places]  # an n-gram can only be in the table if its suffix is
+            likely = seen[places]  # the table has an n-gram only if the next lower order has its suffix
             places = places[likely]
             hit, rows = upper.find(rows[likely] << bits | words[places])
             ends = places[hit]
@@ -184,7 +191,7 @@ def _fallback_orders(formed: Sequence[Discounts | None], report: Reporter) -> tu
 def _encode(sentences: Iterable[Sequence[str]], report: Reporter) -> tuple[dict[str, int], Ids, Ids]:
     """Return the vocabulary in order of appearance, token ids `(t,)` and sentence lengths `(n,)`.
 
-    Tokens that are spelled like a reserved one are left out.
+    Tokens that are spelled like a reserved token (`<s>`, `<unk>`, `</s>`) are left out.
     """
     growing: defaultdict[str, int] = defaultdict(None, RESERVED)
     growing.default_factory = growing.__len__

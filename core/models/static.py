@@ -21,15 +21,17 @@ from core.text.words import tokenize
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-DIMENSION = 256  # principal components to keep, as in model2vec
-_COMMON = 1e-3  # the constant a of a / (a + p), the weight of a piece with share p of the text
+# Number of principal components to keep, as in model2vec.
+DIMENSION = 256
+# The constant a in a / (a + p), the weight of a piece whose share of the text is p.
+_COMMON = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Words:
     """Texts as words, and each distinct word as pieces (without special pieces).
 
-    Tokenising each distinct word once takes less time than tokenising all texts.
+    It is faster to tokenise each distinct word once than to tokenise all texts.
 
     Text i has the words `ids[starts[i]:starts[i + 1]]`, which may be none. Word w has the pieces
     `pieces[begins[w]:begins[w + 1]]`.
@@ -48,7 +50,7 @@ class Words:
         cut: list[list[int]] = []
         if numbers:  # a tokenizer fails on an empty list
             cut = tokenizer(
-                [f" {word}" for word in numbers],  # some tokenizers mark the beginning of a word by its blank
+                [f" {word}" for word in numbers],  # some tokenizers recognise a new word by the blank before it
                 add_special_tokens=False,
                 truncation=True,
                 max_length=LONGEST,
@@ -65,7 +67,7 @@ class Words:
 
 
 def _joined(rows: Sequence[Sequence[int]]) -> tuple[IntArray, IntArray]:
-    """Return all rows joined to one array, and the offsets where rows begin and the last one ends, `(rows + 1,)`."""
+    """Return all rows joined to one array, and the offset where each row begins, plus the end, `(rows + 1,)`."""
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
     joined = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(lengths.sum()))
     return joined, np.concatenate([[0], np.cumsum(lengths)])
@@ -129,7 +131,8 @@ def _sums(table: FloatArray, ids: IntArray, starts: IntArray) -> FloatArray:
 def _alone(encoder: Encoder, pieces: IntArray, report: Reporter) -> FloatArray:
     """Return the raw vector of each piece, encoded as a separate text, `(p, d)` float32."""
     (ids,), (special,) = encoder.cut(["a"])[:2]
-    at = special.index(0)  # the special pieces around a text differ between encoders, so take those around this one
+    # Special pieces differ between encoders, so copy them from the text "a".
+    at = special.index(0)
     rows = [[*ids[:at], piece, *ids[at + special.count(0) :]] for piece in pieces.tolist()]
     marks = [[*special[:at], 0, *special[at + special.count(0) :]]] * len(rows)
     unit, norms = encoder.encode_cut(Cut(ids=rows, special=marks, further={}), report)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 Features = dict[str, Any]
-IGNORED = -100  # label of a place without a word; it takes no part in the loss
+IGNORED = -100  # label of padding, which does not count in the loss
 
 
 class Tags(NamedTuple):
@@ -55,8 +55,8 @@ def prediction_of(tags: Sequence[str]) -> Prediction:
 def labels_of(sentences: Sequence[Sentence], indices: Sequence[Mapping[str, int]]) -> Tensor:
     """Return the tag number of each word, `(b, l)`; IGNORED after a sentence's end.
 
-    indices: {BIOES tag: number} for each sentence. Tags are made here from entities, so every sequence is valid BIOES.
-    A constrained chain would give an invalid sequence an infinite loss.
+    indices: {BIOES tag: number} for each sentence. This function makes the tags from entities, so every sequence is
+    valid BIOES. An invalid sequence would have an infinite loss under a constrained chain.
     """
     labels = torch.full((len(sentences), max(len(s.tokens) for s in sentences)), IGNORED)
     for row, (sentence, index) in enumerate(zip(sentences, indices, strict=True)):
@@ -91,11 +91,11 @@ def complete(folder: Path) -> Iterator[None]:
 
 
 class Tagger(nn.Module):
-    """A network that maps words to emissions, and a chain over the emissions.
+    """A network that maps words to emissions (scores of tags), and a `LinearChain` over the emissions.
 
-    types: names of the t entity types. tags: the k = 4t + 1 BIOES tags of the output layer. context_pieces:
-    see `Reading`; 0 if the tagger reads each sentence alone. cut: tokenisation of the training sentences, to apply to
-    raw text; None: Winnow's own rule.
+    types: names of the t entity types. tags: the k = 4t + 1 BIOES tags of the output layer. context_pieces: see
+    `Reading`; 0 if the tagger reads each sentence alone. cut: rules that tokenise raw text like the training sentences;
+    None: use `tokenize`.
     """
 
     crf: LinearChain
@@ -106,7 +106,7 @@ class Tagger(nn.Module):
         super().__init__()
         self.types, self.tags = tuple(types), bioes_tags(types)
         self.crf = LinearChain(self.tags, head, constrained=constrained)
-        self.accepts_loss_kwargs = True  # the Trainer then passes the number of words of a whole optimizer step
+        self.accepts_loss_kwargs = True  # the Trainer then passes num_items_in_batch, the words of a whole step
         self._index = {tag: i for i, tag in enumerate(self.tags)}
 
     @property
@@ -131,7 +131,7 @@ class Tagger(nn.Module):
     ) -> list[dict[str, Any]]:
         """Return parameter groups for the optimizer, the encoder first, because the curve shows the first group's rate.
 
-        chain_learning_rate: rate of all chains' transitions; None: the rate of the layer below them.
+        chain_learning_rate: rate of all transitions of chains; None: the rate of the layer that gives the emissions.
         """
         raise NotImplementedError
 
@@ -183,7 +183,7 @@ class Tagger(nn.Module):
     def predict(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[Prediction]:
         """Return the entities of each sentence's best tags.
 
-        Confidence is an entity's exact posterior under the chain at its temperature.
+        An entity's confidence is its exact posterior probability under the chain, at the chain's temperature.
         """
         (predictions,) = self.predict_at((self.crf.temperature,), sentences, report)
         return predictions
@@ -191,7 +191,7 @@ class Tagger(nn.Module):
     def predict_at(
         self, temperatures: Sequence[float], sentences: Sequence[Sentence], report: Reporter | None = None
     ) -> list[list[Prediction]]:
-        """Return the predictions under each temperature. They differ in confidences, not in entities."""
+        """Return one list of predictions per temperature. The lists differ in confidences, not in entities."""
 
         def weighed(emissions: Tensor, mask: Tensor, _: Sequence[int]) -> Tensor:
             path = self.crf.viterbi(emissions, mask)
@@ -208,8 +208,8 @@ class Tagger(nn.Module):
     def doubts(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> FloatArray:
         """Return how unsure the tagger is of each sentence, `(n,)`, 0 to 1; 0 for a sentence without words.
 
-        It is 1 - p. p is the n-th root of the probability of the best tag sequence for n tokens, under the chain at its
-        temperature. The root makes sentences of different lengths comparable.
+        The value is 1 - p^(1/n). p is the probability of the best tag sequence for n tokens under the chain, at the
+        chain's temperature. The n-th root makes sentences of different lengths comparable.
         """
 
         def along(emissions: Tensor, mask: Tensor, _: Sequence[int]) -> Tensor:
@@ -225,7 +225,7 @@ class Tagger(nn.Module):
     def named(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[FloatArray]:
         """Return the probability that each word is part of an entity, one array `(words,)` per sentence.
 
-        It is the exact posterior under the chain at its temperature.
+        The probabilities are exact posteriors under the chain, at the chain's temperature.
         """
         outside = self.tags.index("O")
 
@@ -240,10 +240,10 @@ class Tagger(nn.Module):
         return shares
 
     def beliefs(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[tuple[float, ...]]:
-        """Return the probabilities of each sentence's labelled entities, sorted by place.
+        """Return the probability of each labelled entity, one tuple per sentence, from left to right.
 
-        A probability is the entity's exact posterior under the chain at its temperature; NaN if the tagger does not
-        know the entity's type.
+        It is the entity's exact posterior under the chain, at the chain's temperature; NaN if the tagger does not know
+        the entity's type.
         """
         labels = [sorted(sentence.entities or ()) for sentence in sentences]
         known = [tuple(entity for entity in own if entity.type in self.types) for own in labels]
@@ -294,9 +294,11 @@ class Tagger(nn.Module):
         decode: Callable[[Tensor, Tensor, Sequence[int]], Tensor],
         report: Reporter,
     ) -> Iterator[tuple[list[int], Tensor]]:
-        """Yield batches of similar length: their rows, and the result of `decode` on the CPU.
+        """Yield the row numbers of each batch, and the result of `decode` on the CPU.
 
-        decode: function of the emissions, the mask, and the rows of a batch.
+        The sentences of a batch have similar lengths.
+
+        decode: function of a batch's emissions, mask and row numbers.
         """
         self.eval()
         sizes = np.array([self.size(s) if s.tokens else 0 for s in sentences], dtype=np.int64)
@@ -334,13 +336,13 @@ def _confident(tags: Sequence[str], sums: Sequence[FloatArray]) -> Iterator[Pred
     """Yield the entities of a sentence's tags with confidences, one prediction per pair of `sums`."""
     entities = prediction_of(tags).entities
     for first, last in zip(sums[::2], sums[1::2], strict=True):
-        # Clip: rounding can give a log-probability slightly above 0.
+        # Clip at 0, because rounding can give a log-probability slightly above it.
         sure = tuple(math.exp(min(first[e.start] + last[e.end - 1], 0.0)) for e in entities)
         yield Prediction(entities=entities, confidence=sure)
 
 
 def _joined(parts: Sequence[Tensor]) -> Tensor:
-    """Concatenate parts of a batch, padded to the longest sentence of all."""
+    """Return the parts of a batch concatenated, padded to the longest sentence."""
     if len(parts) == 1:
         return parts[0]
     longest = max(part.shape[-1] for part in parts)
@@ -397,7 +399,7 @@ class PieceTagger(Tagger):
         ]
         arrays = {"ids": ids, "attention": attention, "places": np.array(places, dtype=np.int64).T}
         pieces = sum(len(window.ids) for _, window in windows)
-        padded = not attention.all()  # computed here, not on the GPU; without padding a faster kernel runs
+        padded = not attention.all()  # computed on the CPU; without padding, torch has a faster kernel
         return {"pieces": pieces, "padded": padded, **{name: torch.from_numpy(array) for name, array in arrays.items()}}
 
     @torch.no_grad()
@@ -405,9 +407,9 @@ class PieceTagger(Tagger):
         """Start from a tagger of the same kind and encoder that learnt other types (SOURCES.md, Transfer).
 
         Copy the output weights of the tags that both taggers have, and all weights that do not depend on tags. Output
-        weights of other tags stay as they are, and so do weights that the other tagger lacks (a dictionary's).
+        weights of other tags do not change, nor do weights that the other tagger lacks (such as a dictionary's).
 
-        weights: state of the other tagger. types: its types.
+        weights: state of the other tagger. types: types of the other tagger.
         """
         for name, own in self.state_dict().items():
             if name not in weights:
@@ -418,7 +420,7 @@ class PieceTagger(Tagger):
                 continue
             pairs = [(row, there.index(output)) for row, output in enumerate(here) if output in there]
             to, source = torch.tensor(pairs).T
-            if name == "crf.transitions":  # from a tag (row) to a tag (column)
+            if name == "crf.transitions":  # row: previous tag, column: next tag
                 own[to[:, None], to] = weights[name][source[:, None], source].to(own)
             else:
                 own[to] = weights[name][source].to(own)

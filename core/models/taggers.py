@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _LAST_LAYERS = ("classifier", "score")
-_NEW_TOO = ("head.",)  # ModernBERT's second-to-last layer, which a plain encoder lacks
+_NEW_TOO = ("head.",)  # ModernBERT's second-to-last layer, which is not part of a plain encoder
 _IOB2 = str.maketrans("ES", "IB")
 
 
 class EncoderTagger(PieceTagger):
-    """A Hugging Face token-classification model and a chain (SOURCES.md, Taggers).
+    """A Hugging Face token-classification model and a `LinearChain` (SOURCES.md, Taggers).
 
     The emissions of a word are the logits of its first piece. The last layer and the chain always compute in float32.
-    mixed: read a mix of the layers instead of the last. names (attribute): scores of a dictionary, added to the logits;
-    None: no dictionary.
+    mixed: True to read a mix of all layers instead of the last layer. names (attribute): scores of a dictionary, added
+    to the logits; None: no dictionary.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class EncoderTagger(PieceTagger):
         mixed: bool = False,
     ) -> None:
         super().__init__(model, tokenizer, types, head, reading, constrained=constrained)
-        self.last_layer.__dict__["forward"] = _in_float32(self.last_layer)  # torch calls this attribute
+        self.last_layer.__dict__["forward"] = _in_float32(self.last_layer)  # a module calls its attribute `forward`
         self.mix = LayerMix(model) if mixed else None
         self.names: NameFeatures | None = None
 
@@ -94,12 +94,14 @@ class EncoderTagger(PieceTagger):
     ) -> list[dict[str, Any]]:
         parts: list[nn.Module] = [self.last_layer, *([self.mix] if self.mix else [])]
         chain, layer = self.in_chains(), {id(p) for part in parts for p in part.parameters()}
-        # A dictionary's scores have the chain's rate, because they too change by about one learning rate per step.
+        # A dictionary's scores have the chain's learning rate: like transitions, they change by about one rate per
+        # step.
         chain |= {id(p) for p in self.names.parameters()} if self.names else set()
-        drawn: Collection[str] = self.model.__dict__.get("drawn", ())  # new weights have the last layer's rate
+        # Weights that were not in the encoder's file also have the last layer's rate.
+        drawn: Collection[str] = self.model.__dict__.get("drawn", ())
         layer |= {id(p) for name, p in self.model.named_parameters() if name in drawn}
         trained = [p for p in self.parameters() if p.requires_grad]
-        with_own_rate = chain if chain_learning_rate else set()  # else the chain has the last layer's rate
+        with_own_rate = chain if chain_learning_rate else set()  # otherwise, chains have the last layer's rate
         groups: list[dict[str, Any]] = [
             {"params": [p for p in trained if id(p) not in chain | layer], "lr": learning_rate},
             {"params": [p for p in trained if id(p) in (chain | layer) - with_own_rate], "lr": head_learning_rate},
@@ -265,7 +267,7 @@ def _reading(about: Mapping[str, Any], on_device: torch.device, precision: Preci
 
 
 def _tensors(folder: Path, begin: str) -> dict[str, torch.Tensor]:
-    """Return {rest of the name: tensor} of the tensors whose names begin with `begin`."""
+    """Return the tensors whose names begin with `begin`, as {rest of the name: tensor}."""
     from safetensors import safe_open
 
     tensors: dict[str, torch.Tensor] = {}

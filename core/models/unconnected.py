@@ -18,15 +18,15 @@ _CALLS = frozenset(
     f"socket.{name}"
     for name in ("connect", "sendto", "sendmsg", "getaddrinfo", "gethostbyname", "gethostbyaddr", "getnameinfo")
 )
-_guards: list[list[str]] = []  # for each open `without_connections`: the calls that were refused
+_guards: list[list[str]] = []  # one list of refused calls for each active `without_connections`
 
 
 @contextmanager
 def without_connections(name: str) -> Iterator[None]:
-    """Refuse connections and look-ups of host names by all threads of this process, also to this machine.
+    """Refuse connections (also to this machine) and look-ups of host names, in all threads of this process.
 
-    Sockets that are files of this machine stay usable. name: the model, for the error. Errors: ModelError at the end of
-    the block if a call was refused, even if a library has handled the refusal.
+    Unix domain sockets stay usable. name: the model's name, for the error. Errors: ModelError at the end of the block
+    if a call was refused, even if a library has handled the refusal.
     """
     _watch()
     refused: list[str] = []

@@ -18,9 +18,12 @@ from core.text.sentence import Sentence
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-UNKNOWN_MOST = 0.05  # share of unknown pieces above which a warning is given
-SAMPLE = 500  # sentences that are tokenised, spread over a corpus
-_LONGEST = 2_000  # characters read per sentence
+# Share of unknown pieces above which Winnow warns.
+UNKNOWN_MOST = 0.05
+# Number of sentences to tokenise, spread over a corpus.
+SAMPLE = 500
+# Maximum number of characters to read per sentence.
+_LONGEST = 2_000
 
 
 def unknown_share(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> float:
@@ -83,22 +86,24 @@ def coverage(encoder: str, texts: Sequence[str]) -> Coverage | None:
     return Coverage(unknown=_share(rows, unknown), pieces=sum(map(len, rows)) / max(characters, 1))
 
 
-_CAPITAL = re.compile("[A-Z]")  # ASCII only: byte-level vocabularies write spaces and accents as other capitals
-# Smallest share of pieces with a capital in a cased vocabulary; uncased ones have capitals only in special pieces.
+# ASCII only, because byte-level vocabularies write spaces and accents as other capitals.
+_CAPITAL = re.compile("[A-Z]")
+# Minimum share of pieces with a capital in a cased vocabulary. Uncased vocabularies have capitals only in special
+# pieces.
 CASED = 0.01
-UNKNOWN, OFTEN = 0.01, 0.05  # smallest shares that `remarks` reports
-MANY = (
-    2.0  # smallest number of pieces per word that `remarks` reports; an encoder of the text's language needs 1.1 to 1.5
-)
+# Minimum share of unknown words, and of lower-cased words or long sentences, that `remarks` reports.
+UNKNOWN, OFTEN = 0.01, 0.05
+# Minimum number of pieces per word that `remarks` reports. An encoder of the text's language needs 1.1 to 1.5.
+MANY = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VocabularyFit:
     """Fit of a tokenizer to some sentences; shares are 0 to 1.
 
-    unknown: share of words with an unknown piece. pieces: mean number per word. case_lost: share of the words with a
-    capital that the tokenizer lower-cases. cased: True if the vocabulary has capitals. max_length: pieces per window.
-    longer: share of sentences that do not fit into one window.
+    unknown: share of words with an unknown piece. pieces: mean number of pieces per word. case_lost: among words with a
+    capital, the share that the tokenizer lower-cases. cased: True if the vocabulary has capitals. max_length: pieces
+    per window. longer: share of sentences that do not fit into one window.
     """
 
     unknown: float
@@ -169,9 +174,10 @@ def note_fit(
     corpus: str,
     max_length: int,
 ) -> None:
-    """Report, before the training, what `encoder` cannot represent of a sample of `corpus`.
+    """Report, before the training, what the encoder cannot represent in a sample of a corpus.
 
-    Covers unknown pieces, lost capitals, words of many pieces, and sentences of more than `max_length` pieces.
+    The report covers unknown pieces, lost capitals, words of many pieces, and sentences of more than `max_length`
+    pieces.
     """
     warning = unknown_warning(unknown_share(tokenizer, [each.text for each in sample]), corpus, encoder)
     if warning:

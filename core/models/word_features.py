@@ -1,7 +1,7 @@
 """Features of a word for a recurrent tagger: its vector and its letters.
 
-A word's vector is looked up as written, then lower-cased. If neither is found, and the text of the vectors was
-tokenised by our rule, the word is cut by this rule and its longest part is looked up. Vectors of words in the training
+To find a word's vector, the word is looked up as written, then in lower case. If neither is found, and the text of the
+vectors was tokenised by `tokenize`, the longest token of the word is looked up. Vectors of words in the training
 corpora are trained. Other pretrained vectors stay fixed, because no gradient would reach them.
 """
 
@@ -19,15 +19,19 @@ from core.results import FloatArray
 from core.text.sentence import Sentence
 from core.text.words import Tokens, is_alphanumeric, tokenize
 
-UNKNOWN = 0  # index of an unknown word and of padding; the output at padding is never used
-OVER, ODD = 0, 1  # letter indices: beyond the word's end; an unknown letter
-LONGEST = 40  # maximum number of letters read per word; longer words are web addresses or tables
-FORGOTTEN = 0.5  # probability that training reads a rare word as unknown, to learn a vector for unknown words
+# Word index of an unknown word and of padding; the output at padding is never used.
+UNKNOWN = 0
+# Letter index of padding after a word's end, and of an unknown letter.
+OVER, ODD = 0, 1
+# Maximum number of letters that are read per word; longer words are web addresses or tables.
+LONGEST = 40
+# Probability that training reads a rare word as unknown, so that a vector for unknown words is learnt.
+FORGOTTEN = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vectors:
-    """Pretrained vectors of n words. values: `(n, d)` float32. tokens: the rule that tokenised their text."""
+    """Pretrained vectors of n words. values: `(n, d)` float32. tokens: how their training text was tokenised."""
 
     words: tuple[str, ...]
     values: FloatArray
@@ -39,8 +43,8 @@ class Vocabulary:
     """Words and letters of training sentences.
 
     words: words with trained vectors, without the unknown word. further: words whose vectors stay fixed. once: number
-    of `words` seen once. rare: number of words seen once that have no pretrained vector; they come last in `words`.
-    by_parts: look up an unknown word by the longest word in it.
+    of `words` that occur once in the training sentences. rare: number of these without a pretrained vector; they come
+    last in `words`. by_parts: True to look up an unknown word by its longest token.
     """
 
     words: tuple[str, ...]
@@ -67,7 +71,7 @@ def build_vocabulary(sentences: Iterable[Sentence], vectors: Vectors | None = No
     """Return the vocabulary of training sentences. A word is rare if it occurs once and has no pretrained vector."""
     counts = Counter(token for sentence in sentences for token in sentence.tokens)
     with_vector = set(vectors.words) if vectors else set()
-    # Put rare words last, so that one index separates them from the others. Sort equal counts by word.
+    # Put rare words last, so that one index separates them from the others. Sort words of equal frequency by spelling.
     order = sorted(counts, key=lambda word: (counts[word] == 1 and word not in with_vector, -counts[word], word))
     return Vocabulary(
         words=tuple(order),
@@ -89,7 +93,7 @@ def place(table: Mapping[str, int], word: str, *, by_parts: bool) -> int | None:
 
 
 def share_with_vector(sentences: Iterable[Sentence], vectors: Vectors, *, each_once: bool = False) -> float:
-    """Return the share of tokens in `sentences` that have a vector. each_once: share of distinct words instead."""
+    """Return the share of the tokens in `sentences` that have a vector. each_once: count each distinct word once."""
     rows = {word: row for row, word in enumerate(vectors.words)}
     counts = Counter(token for sentence in sentences for token in sentence.tokens)
     by_parts = vectors.tokens == "words"
@@ -106,7 +110,7 @@ class WordVectors(nn.Module):
         self.first_rare = 1 + len(vocabulary.words) - vocabulary.rare
         self.register_buffer("kept", torch.zeros(len(vocabulary.further), size))
         self.kept: Tensor
-        spread = (3 / size) ** 0.5  # Ma and Hovy, 2016
+        spread = (3 / size) ** 0.5  # range of initial values in Ma and Hovy 2016
         nn.init.uniform_(self.trained.weight, -spread, spread)
         if vectors is not None:
             self._fill(vocabulary, vectors)
