@@ -38,11 +38,14 @@ if TYPE_CHECKING:
     from core.models.tagger import Tagger
     from core.training.steps import Micro
 
-SAMPLE = 512  # sentences of each corpus
-MLM_SIZES, TAGGER_SIZES = (8, 64), (4, 32)  # sentences of a small and of a large step
-SECONDS = 1.5  # time of one measurement in seconds; its last step may exceed this time
+# Number of sentences sampled from each corpus.
+SAMPLE = 512
+# Batch sizes of a small and a large training step, in sentences.
+MLM_SIZES, TAGGER_SIZES = (8, 64), (4, 32)
+# Time in seconds for all timed steps of one batch size; the last step may end later.
+SECONDS = 1.5
 
-Line = tuple[float, float]  # seconds per step, seconds per piece
+Line = tuple[float, float]  # a and b of t = a + b n: seconds per step, and seconds per piece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +53,9 @@ class CalibrateResult:
     """Result of a `calibrate` run.
 
     machine: name of the processor or GPU. busy: True if other programs were running. device: `cpu` or `cuda`. mlm,
-    tagger, embed: seconds per step and per piece. load: seconds to load the encoder. has_head: True if the encoder has
-    a vocabulary head. parameters: number of parameters with the head. dimension: width of a state. memory_gb: peak
-    memory in 10^9 bytes. pieces: pieces per token, by role of the corpus.
+    tagger, embed: seconds per step and per word piece. load: seconds to load the encoder. has_head: True if the encoder
+    has a vocabulary head. parameters: number of parameters, including the head. dimension: size of a hidden state.
+    memory_gb: peak memory in 10^9 bytes. pieces: {role of a corpus, such as `train`: word pieces per token}.
     """
 
     machine: str
@@ -130,12 +133,12 @@ def run(config: CalibrateConfig, job: Job) -> CalibrateResult:
 
 
 def _memory_gb(device: str) -> float:
-    """Return the peak memory so far, of the GPU or the process, in GB (10^9 bytes)."""
+    """Return the peak memory of the GPU, or else of this process, in GB (10^9 bytes)."""
     if device == "cuda":
         import torch
 
         return torch.cuda.max_memory_allocated() / 1e9
-    # Linux counts KiB, macOS bytes.
+    # Linux reports this value in KiB, macOS in bytes.
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
 
@@ -156,7 +159,7 @@ def _pieces(lm: "MaskedLM", sample: Sequence[Sentence]) -> int:
 
 
 def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> Line:
-    """Time forward, backward and update as in `training.pretrain`: on a CPU, one thread per micro-batch."""
+    """Time training steps of MLM: forward, backward and update. On a CPU, each micro-batch has its own thread."""
     import torch
 
     from core.models.mlm import Masking
@@ -182,7 +185,7 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
         if threads:
             threads.gradients(loss, batch["micro"], i)
         else:
-            with _precision(device):  # one context for all micro-batches casts the weights once
+            with _precision(device):  # In one context, the weights are cast once for all micro-batches.
                 for micro in batch["micro"]:
                     value = loss(micro)
                     with _precision(device, on=False):
@@ -243,7 +246,8 @@ def _time_tagger(tagger: "Tagger", sample: Sequence[Sentence], report: Reporter)
 
     optimizer = torch.optim.AdamW(tagger.parameter_groups(0.0, 0.0), fused=True)
     order = np.random.default_rng(0).permutation(len(sample)).tolist()
-    alone = tagger.device.type == "cpu" and hasattr(tagger, "model")  # as in `training.finetune`
+    # Use threads if `training.finetune` would use them: on a CPU, for a tagger with an encoder.
+    alone = tagger.device.type == "cpu" and hasattr(tagger, "model")
     tagger.train()
 
     def step(size: int, i: int) -> int:
@@ -265,18 +269,19 @@ def _time_tagger(tagger: "Tagger", sample: Sequence[Sentence], report: Reporter)
 
 
 def _time_embedding(encoder: "Encoder", sample: Sequence[Sentence], lm: "MaskedLM") -> Line:
-    """Time the embedding of the whole sample; the encoder chooses its batches."""
+    """Time the embedding of all sentences in `sample`. The encoder chooses its own batches, so a is 0."""
     texts = [sentence.text for sentence in sample]
-    encoder.encode(texts[:64], Silent())  # warm-up
+    encoder.encode(texts[:64], Silent())  # Warm up, because the first call takes longer.
     started = time.perf_counter()
     encoder.encode(texts, Silent())
     return 0.0, (time.perf_counter() - started) / max(_pieces(lm, sample), 1)
 
 
 def _line(step: Callable[[int, int], int], sizes: Sequence[int], report: Reporter) -> Line:
-    """Fit a and b to the fastest small and the fastest large step, because other work disturbed these least.
+    """Return a and b of t = a + b n, fitted to the fastest small step and the fastest large step.
 
-    step: (sentences, number) -> pieces. The first step of each size is a warm-up.
+    step: function that runs one training step, given its number of sentences and its index, and returns its number of
+    pieces. sizes: a small and a large number of sentences. The first step of each size is a warm-up.
     """
     points = []
     for size in sizes:
@@ -289,7 +294,7 @@ def _line(step: Callable[[int, int], int], sizes: Sequence[int], report: Reporte
             timings.append((pieces, time.perf_counter() - started))
             if time.perf_counter() > end:
                 break
-        # Other work can only slow a step down, so take the fastest.
+        # Other programs can only slow a step down, so take the fastest step.
         points.append(min(timings, key=lambda point: point[1] / max(point[0], 1)))
     (n, t), (m, u) = points
     # Other programs may make the small step as slow as the large one. b is at least a quarter of the large step's
@@ -299,9 +304,10 @@ def _line(step: Callable[[int, int], int], sizes: Sequence[int], report: Reporte
 
 
 def newest(store: RunStore, machine: str, texts: Collection[str] = (), **asked: object) -> CalibrateResult | None:
-    """Return the newest result of a machine with the options `asked`; None if there is none.
+    """Return the newest `calibrate` result of a machine; None if there is none.
 
     texts: fingerprints of corpora; a result that was timed on more of these corpora is preferred to a newer result.
+    asked: options that the `calibrate` run must have had.
     """
     runs = [
         run

@@ -64,7 +64,7 @@ LEFT_OUT = (
     "that it started from. Anyone with this folder can read them. Words seen once were left out and are read as the "
     "unknown word, so this copy may score a little lower than reported above."
 )
-WORTH_A_WORD = 2.0  # smallest loss, in points of F1, that `by_others` warns about
+WORTH_A_WORD = 2.0  # smallest loss in F1 points that `by_others` warns about
 _HEADINGS = ("seed", "kept epoch", "split", *_DECODINGS, "F1, unseen", "macro F1", "ECE before", "ECE after")
 _USE_WINNOW = """
 ## Use
@@ -172,8 +172,8 @@ def _how_scored(config: FinetuneConfig) -> str:
 def by_others(decodings: Mapping[str, float], last_layer: float | None = None, *, context: int = 0) -> str:
     """Return a warning if the tagger scores far lower in software that ignores the CRF, else "".
 
-    decodings: dev micro F1 by decoding, percent. last_layer: dev micro F1 without the mix of layers; None if layers are
-    not mixed.
+    decodings: {decoding: dev micro F1}, percent. last_layer: dev micro F1 of the last layer alone, for a tagger that
+    mixes layers; else None. context: number of pieces that the tagger reads on each side of a sentence.
     """
     argmax, best = decodings["argmax"], max(decodings["constrained"], decodings["viterbi"])
     alone = argmax if last_layer is None else last_layer
@@ -282,8 +282,8 @@ def _cell(value: object) -> str:
 class Vocabulary(TypedDict):
     """Stored vocabulary of a recurrent tagger.
 
-    rare: the last `rare` words of `words` are sometimes read as the unknown word in training. once: the last `once`
-    words occur once in the training text.
+    words: most frequent first. rare: number of words at the end of `words` that training sometimes replaces by the
+    unknown word. once: number of words at the end of `words` that occur once in the training text.
     """
 
     words: list[str]
@@ -292,7 +292,10 @@ class Vocabulary(TypedDict):
 
 
 def count_words(folder: Path) -> tuple[int, int]:
-    """Count the words of the training text in a tagger's folder, and those seen once; (0, 0) without a word list."""
+    """Return the number of stored words of a tagger, and how many of them were seen once in training.
+
+    Return (0, 0) if the tagger's folder has no word list.
+    """
     if not (folder / VOCABULARY).exists():
         return 0, 0
     vocabularies = _vocabularies(folder)
@@ -300,7 +303,7 @@ def count_words(folder: Path) -> tuple[int, int]:
 
 
 def copy_without_rare_words(folder: Path, target: Path) -> None:
-    """Copy a tagger's folder to `target` without the words seen once, if it has a word list."""
+    """Copy a tagger's folder to `target`; leave out words that were seen once, if the folder has a word list."""
     shutil.copytree(folder, target, dirs_exist_ok=True)
     if (folder / VOCABULARY).exists():
         _drop_rare_words(folder, target)
@@ -308,13 +311,13 @@ def copy_without_rare_words(folder: Path, target: Path) -> None:
 
 
 def _drop_rare_words(folder: Path, target: Path) -> None:
-    from safetensors.numpy import load_file, save_file  # the app's process loads no torch
+    from safetensors.numpy import load_file, save_file  # The app's process must not load torch.
 
     vocabularies, weights = _vocabularies(folder), load_file(folder / WEIGHTS)
     for index, vocabulary in enumerate(vocabularies):
         n = len(vocabulary["words"]) - _once(vocabulary)
         name = f"towers.{index}.words.trained.weight"
-        weights[name] = weights[name][: 1 + n].copy()  # row 0 is the unknown word
+        weights[name] = weights[name][: 1 + n].copy()  # Row 0 is the vector of the unknown word.
         vocabulary |= {"words": vocabulary["words"][:n], "rare": 0, "once": 0}
     (target / VOCABULARY).write_text(json.dumps(vocabularies, ensure_ascii=False), encoding="utf-8")
     save_file(weights, target / WEIGHTS)

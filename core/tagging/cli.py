@@ -35,7 +35,7 @@ from core.training import on_device
 from core.training.on_device import announce, rank
 
 NONE = "none"
-_WIDTH = 12  # characters of a column of `errors`
+_WIDTH = 12  # width of a column in the table that `errors` prints, in characters
 
 
 @click.command()
@@ -66,7 +66,10 @@ def pretrain(choice: str | None, output: str | None, run_anyway: bool, as_json: 
 
 
 def _held_out(typed: object) -> object:
-    """Return the corpora not to train on: those typed, else the corpora in the roles dev and test; none for `none`."""
+    """Return the corpora whose sentences are not used for training.
+
+    These are the corpora that the user typed, or no corpus for `none`; by default the dev and test sets.
+    """
     if typed == (NONE,):
         return ()
     if typed or not (split := corpora.judged_by()):
@@ -165,7 +168,10 @@ def predict(input: str, output: str | None, as_json: bool, **values: object) -> 
 
 
 def _predictions(given: str, read: ReadReport) -> Write:
-    """Return a function that writes the predictions of a run to a path. read: counts the rows of the file."""
+    """Return a function that writes the predictions of a run to a path.
+
+    given: path of the tagged file, or "". read: report in which the rows of this file are counted.
+    """
 
     def write(run: Run, output: str) -> Mapping[str, str]:
         if Path(output).suffix == ".conll":
@@ -278,7 +284,10 @@ def _table(rows: Sequence[dict[str, object]]) -> list[str]:
 def _lines(
     readings: Sequence[TwoReadings], wrong: Sequence[tuple[TwoReadings, Sequence[Mistake]]], show: int
 ) -> list[str]:
-    """Return as lines the number of sentences in `wrong`, and the first `show` of them."""
+    """Return output lines: the number of sentences with mistakes, then the first `show` of these sentences.
+
+    readings: all test sentences. wrong: sentences with mistakes.
+    """
     lines = [f"{len(wrong):,} of {len(readings):,} test sentences have such a mistake."]
     for row, mistakes in wrong[:show]:
         lines += ["", " ".join(row.sentence.tokens), *(f"  {_in_words(row, one)}" for one in mistakes)]

@@ -19,7 +19,7 @@ IMPORTED = ("imported_vectors", "imported_assisting_vectors")
 
 
 class WordVectorOptions(Config):
-    """Options for a recurrent tagger's initial word vectors, learnt from a corpus or imported."""
+    """Options for the initial word vectors of a recurrent tagger. Vectors are learnt from a corpus or imported."""
 
     vectors: str = option(
         "", "bilstm, charcnn: learn skip-gram vectors from this corpus and start from them.", corpus=True
@@ -39,7 +39,7 @@ class WordVectorOptions(Config):
     )
 
     def settled(self) -> Self:
-        """Return the options with imports given by run id instead of name. Errors: ConfigError for an unknown name."""
+        """Replace the names of imported word vectors by run ids. Errors: ConfigError for an unknown name."""
         references = {name: getattr(self, name) for name in IMPORTED if getattr(self, name)}
         ids = {name: find_import(name, text, RunStore(home()))[0] for name, text in references.items()}
         return super().settled().model_copy(update=ids)
@@ -51,16 +51,16 @@ class WordVectorOptions(Config):
 
     @property
     def own_words(self) -> str:
-        """Source of the word vectors, a corpus or an import; "" if they start at random."""
+        """Corpus or import that the word vectors come from; "" if they start at random."""
         return self.vectors or self.imported_vectors
 
     @property
     def assisting_words(self) -> str:
-        """Source of the vectors of the assisting corpus's words, a corpus or an import; "" if there is none."""
+        """Corpus or import that the vectors for words of the assisting corpus come from; "" if there is none."""
         return self.assisting_vectors or self.imported_assisting_vectors
 
     def check_words(self) -> None:
-        """Check the word vector options. Errors: ConfigError if a word would start from two vectors."""
+        """Raise ConfigError if word vectors are both learnt and imported, so that a word would have two vectors."""
         for learnt, imported in zip(("vectors", "assisting_vectors"), IMPORTED, strict=True):
             if getattr(self, learnt) and getattr(self, imported):
                 raise ConfigError(f"{learnt}, {imported}: a word starts from one vector; choose one of the two.")
@@ -125,7 +125,7 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     weights: str = option("", "Hash of the encoder.", hidden=True)
 
     def settled(self) -> Self:
-        """Return the options with the encoder's hash; a run id needs none. Errors: ModelError without the encoder."""
+        """Add the hash of the encoder, unless the encoder is a run. Errors: ModelError if the encoder is missing."""
         encoder, settled = self.init if self.network in ON_ENCODER else self.states, super().settled()
         if not encoder or is_run_id(encoder) or self.allow_download:
             return settled
@@ -134,7 +134,7 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     @field_validator("type_map")
     @classmethod
     def _type_map(cls, pairs: tuple[str, ...]) -> tuple[str, ...]:
-        """Normalise the spelling and order of the pairs. Errors: ConfigError."""
+        """Return the pairs OLD=NEW in a standard spelling and order. Errors: ConfigError if one is malformed."""
         return tuple(sorted(f"{old}={new}" for old, new in parse_map(pairs).items()))
 
     @field_validator("seeds")
@@ -146,7 +146,7 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
 
 
 def check_network(config: FinetuneConfig) -> None:
-    """Check the options. Errors: ConfigError for an option that the network does not have."""
+    """Check that the network has all chosen options. Errors: ConfigError for an option that it does not have."""
     check_stages(config.stages, config.network)
     check_settings(config)
     if config.type_map and not config.first:
@@ -187,7 +187,7 @@ def _check_unlabelled(config: FinetuneConfig) -> None:
 
 
 def check_stages(stages: str, network: str) -> None:
-    """Check the stages. Errors: ConfigError for `lpft` with a network that has no encoder."""
+    """Check the option `stages`. Errors: ConfigError for `lpft` with a network that has no encoder."""
     if stages == "lpft" and network not in ON_ENCODER:
         raise ConfigError(f"stages: lpft freezes an encoder, and {network} has none; choose the network encoder.")
 

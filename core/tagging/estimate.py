@@ -1,7 +1,7 @@
 """Estimate time, memory and disk space of trainings on this machine (SOURCES.md, Cost).
 
-A step over n pieces takes t = a + b n seconds. The page Training, the plan of an experiment and its clock all use this
-module; `Speeds` decides where the measured speed comes from.
+A training step over n word pieces takes t = a + b n seconds. `Speeds` finds the measured speed. The page Training, the
+plan of an experiment and the time left of a running experiment all use this module.
 """
 
 import math
@@ -40,17 +40,27 @@ from core.training.settings import (
     classify_preset,
 )
 
-START = 3.0  # seconds to read, check and save everything but weights
-FORWARD = 1 / 3  # time of a forward pass, as a share of a training step
-EARLY = 0.7  # usual share of the planned epochs before a falling learning rate ends the training
-NAMED = 0.5  # assumed share of the sentences in which a dictionary finds a name; runs had 0.1 to 0.7
-AGAIN = 0.5  # assumed chance that the first round of pseudo-labels raises dev F1, so that there is a second round
-PROBED, PROBE_SECONDS = 64, 30.0  # sentences of the pseudo-perplexity before and after MLM, and its time limit
-NAME = 8  # pieces of a mention, with the special pieces around it
-PIECES = 1.3  # pieces per word if not measured, as for English in BERT's vocabulary
+# Seconds that a run needs to read and check its input and to save its results, without the weights.
+START = 3.0
+# Time of a forward pass as a share of a training step.
+FORWARD = 1 / 3
+# Usual share of the planned epochs that are trained if a falling learning rate ends the training.
+EARLY = 0.7
+# Assumed share of sentences in which a dictionary finds a name. In measured runs it was 0.1 to 0.7.
+NAMED = 0.5
+# Assumed chance that the first round of pseudo-labels raises dev F1, which starts a second round.
+AGAIN = 0.5
+# The pseudo-perplexity before and after MLM is measured on this many sentences, for at most this many seconds.
+PROBED, PROBE_SECONDS = 64, 30.0
+# Pieces of an entity mention, including the special pieces around it.
+NAME = 8
+# Pieces per word if not measured: the value for English with BERT's vocabulary.
+PIECES = 1.3
 GB = 1e9
-STATES = 4  # memory of a trained weight in multiples of its size: itself, its gradient, Adam's two moments
-PROCESS_GB = 0.6  # torch and its libraries, without a model
+# Memory per trained weight, in multiples of its size: the weight, its gradient and Adam's two moments.
+STATES = 4
+# Memory of a process that has loaded torch and its libraries, but no model.
+PROCESS_GB = 0.6
 # Options that change the time per piece. Trainings that differ in one of them are not comparable.
 PACE = ("network", "hidden", "layers", "lora", "checkpointing", "packed", "precision")
 
@@ -59,7 +69,8 @@ PACE = ("network", "hidden", "layers", "lora", "checkpointing", "packed", "preci
 class Speed:
     """Speed of a kind of training on this machine: a step over n pieces takes `a + b n` seconds.
 
-    load: seconds to load the model. pieces: pieces per token. has_head: if False, a vocabulary head is fitted first.
+    load: seconds to load the model. pieces: word pieces per token. has_head: True if the encoder has a vocabulary head;
+    if False, a head is fitted before the training.
     """
 
     a: float
@@ -70,7 +81,10 @@ class Speed:
 
     @classmethod
     def measured(cls, result: CalibrateResult, way: Literal["mlm", "tagger"], text: str) -> Self:
-        """Return the speed that a `calibrate` run measured. text: role of the corpus to take pieces per token from."""
+        """Return the speed that a `calibrate` run measured.
+
+        way: kind of training. text: role of the corpus whose number of pieces per token is used, such as `train`.
+        """
         a, b = result.mlm if way == "mlm" else result.tagger
         return cls(a=a, b=b, load=result.load, pieces=result.pieces.get(text, 1.0), has_head=result.has_head)
 
@@ -81,21 +95,23 @@ class Speed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """A speed, and its source in a sentence."""
+    """A measured speed. basis: sentence that says where the speed was measured."""
 
     speed: Speed
     basis: str
 
 
 class Speeds:
-    """Speeds of this machine, from the runs of a home. Use one object per plan: it caches each lookup."""
+    """Speeds of this machine, measured in a project's runs. Use one object per plan, because it caches each lookup."""
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
         self._known: dict[tuple[object, ...], Known | None] = {}
 
     def of(self, settings: MlmSettings | TaggerSettings, encoder: str, texts: Collection[str]) -> Known | None:
-        """Return the speed of the last comparable training here, else of a `calibrate` run, else None.
+        """Return the speed of this machine's last comparable training; without one, the speed of a `calibrate` run.
+
+        Return None if neither exists.
 
         encoder: see `encoder_of`. texts: fingerprints of the corpora; a `calibrate` run on these corpora is preferred.
         """
@@ -112,7 +128,7 @@ class Speeds:
         return calibrate.newest(self._store, cards.machine(), texts, **_timed_by(settings, encoder))
 
     def of_classifiers(self, encoder: str, texts: Collection[str]) -> CalibrateResult | None:
-        """Return the `calibrate` result for classifiers, whose steps take as long as a tagger's."""
+        """Return the `calibrate` result to use for classifiers, whose steps take as long as those of a tagger."""
         return self.calibrated(TaggerSettings(), encoder, texts)
 
     def _look(self, settings: MlmSettings | TaggerSettings, encoder: str, texts: Collection[str]) -> Known | None:
@@ -128,9 +144,9 @@ class Speeds:
         return Known(speed=speed, basis=basis) if speed else None
 
     def _rate(self, settings: MlmSettings | TaggerSettings, encoder: str) -> float | None:
-        """Return pieces per second of the newest comparable training on this machine that recorded them.
+        """Return the speed of this machine's newest comparable training, in pieces per second; None without one.
 
-        Runs that did not record their machine are skipped, because a home may come from another machine.
+        Runs that did not record their machine are skipped, because a project may come from another machine.
         """
         here = cards.machine()
         for run in self._store.list("pretrain" if isinstance(settings, MlmSettings) else "finetune"):
@@ -143,9 +159,9 @@ class Speeds:
 
 
 def encoder_of(config: Mapping[str, object], store: RunStore) -> str:
-    """Return the encoder that a training starts from, or whose frozen states it reads; "" for none.
+    """Return the encoder that a training starts from, or whose frozen states it reads; "" if it uses none.
 
-    For an encoder that was pre-trained here, return the original one, which trains at the same speed.
+    If Winnow pre-trained the encoder, return the encoder that this pre-training began with. Both have the same speed.
     """
     begins = config.get("network", "encoder") in ON_ENCODER
     return root(str(config["init"] if begins else config.get("states", "")), store)
@@ -156,7 +172,7 @@ def root(init: str, store: RunStore) -> str:
 
     init: an encoder, the id of a pre-training, or the folder of its model.
     """
-    with suppress(RunError):  # the run was removed
+    with suppress(RunError):  # A pre-training of the chain may have been removed.
         while is_run_id(run_id := init.removesuffix("/artifacts/model").rpartition("/")[2]):
             init = str(store.get(run_id).manifest.config["init"])
     return init
@@ -179,13 +195,16 @@ def _alike(settings: MlmSettings | TaggerSettings, config: Mapping[str, object])
 
 
 def _precise(value: object) -> object:
-    """Resolve the precision `auto` as runs do; return other values as they are."""
+    """Return the precision that a run uses for `auto`; return any other value unchanged."""
     return cards.precision() if value == "auto" else value
 
 
 @lru_cache(maxsize=256)
 def _pieces_a_second(log: Path, size: int) -> float | None:
-    """Return the median of the recorded speeds. size: bytes of the log, a part of the cache key (a log only grows)."""
+    """Return the median of the speeds in a training log, in pieces per second; None if the log has none.
+
+    size: bytes of the log. It is only needed as a cache key: a log that has grown is read again.
+    """
     metrics = (event.data for event in read_events(log)[0] if event.kind == "metric")
     speeds = (data for data in metrics if MetricName.parse(str(data["name"])).metric == "tokens_per_second")
     rates = [float(data["value"]) for data in speeds]
@@ -203,14 +222,15 @@ class Estimate:
 def mlm(speed: Speed, settings: MlmSettings, *, sentences: int, tokens: float, held_out: int) -> Estimate:
     """Estimate the time of masked language modelling.
 
-    sentences, tokens: number per epoch. held_out: number of sentences for the held-out loss.
+    sentences, tokens: number of training sentences and tokens per epoch. held_out: number of sentences on which the
+    held-out loss is computed.
     """
     epochs, steps = settings.n_epochs, settings.steps(sentences)
     pieces = epochs * tokens * speed.pieces * steps / max(settings.full_steps(sentences), 1)
     trained = steps * speed.a + pieces * speed.b
     head = 0 if speed.has_head else trained / epochs * FORWARD
     mean = pieces / max(epochs * sentences, 1)
-    # One pass over the whole sentence per piece, hence the square.
+    # The pseudo-perplexity reads the whole sentence once per piece, so its time grows with the square of the length.
     probe = min(PROBED * mean**2 * speed.b * FORWARD, PROBE_SECONDS)
     held = min(held_out, HELD_OUT_MOST) * mean * speed.b * FORWARD
     seconds = START + speed.load + trained + head + 2 * probe + (epochs + 1) * held
@@ -219,14 +239,14 @@ def mlm(speed: Speed, settings: MlmSettings, *, sentences: int, tokens: float, h
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """Size of a text. pieces: number of pieces that a tagger reads in one pass."""
+    """Size of a text: number of sentences, and number of word pieces that a tagger reads in one pass over it."""
 
     sentences: int
     pieces: float
 
     @property
     def with_copies(self) -> "Read":
-        """The same text with twice the pieces, because every sentence is read together with a copy."""
+        """Size of this text if every sentence is read together with a copy: twice the pieces."""
         return replace(self, pieces=2 * self.pieces)
 
 
@@ -235,7 +255,7 @@ def tagger(
 ) -> Estimate:
     """Estimate the time to train and test one tagger per seed.
 
-    settings: from `Settings.planned`. stages: 2 if the encoder is frozen in a first training, else 1.
+    settings: result of `Settings.planned`. stages: 2 if a first training has a frozen encoder, else 1.
     """
     epoch, whole = _epoch(speed, settings, train, dev), dev.pieces * speed.b * FORWARD
     test = sum(each.pieces for each in tests) * speed.b * FORWARD
@@ -259,24 +279,28 @@ def usual_epochs(settings: Settings) -> float:
 
 
 def first(speed: Speed, settings: Settings, seeds: int, *, train: Read, dev: Read) -> float:
-    """Estimate the seconds of training on another corpus first, for all seeds. settings: from `Settings.brief`."""
+    """Estimate the seconds that all seeds need to train on another corpus before the training set.
+
+    settings: result of `Settings.brief`.
+    """
     return seeds * (speed.load + settings.epochs * _epoch(speed, settings, train, dev))
 
 
 def pseudo(
     speed: Speed, settings: Settings, seeds: int, *, train: Read, unlabelled: Read, dev: Read, distant: bool
 ) -> Estimate:
-    """Estimate the time of learning from pseudo-labels for all seeds.
+    """Estimate the time that all seeds need to learn from pseudo-labels.
 
-    settings: from `Settings.planned`, for the training set; with `distant`, for the unlabelled sentences.
+    distant: True if names from a list give the first pseudo-labels. settings: result of `Settings.planned` for the
+    training set, or settings for the unlabelled sentences if `distant`.
     """
 
     def seconds(rounds: float, named: float) -> float:
-        labelling = rounds * 2 * unlabelled.pieces * speed.b * FORWARD  # a round reads the sentences twice
+        labelling = rounds * 2 * unlabelled.pieces * speed.b * FORWARD  # Each round reads all sentences twice.
         if distant:
             trained = (named * MATCHED + rounds * RELABELLED) * _epoch(speed, settings, unlabelled, dev)
         else:
-            # Every step has a batch of L_C and one of pseudo-labels.
+            # Every step has one batch from the training set and one with pseudo-labels.
             pieces = train.pieces + train.sentences * unlabelled.pieces / unlabelled.sentences
             both = Read(sentences=train.sentences, pieces=pieces)
             epochs = (len(WEIGHTS) + rounds - 1) * math.ceil(settings.epochs / 2)
@@ -296,7 +320,10 @@ def _epoch(speed: Speed, settings: Settings, train: Read, dev: Read) -> float:
 def difficulty(
     config: DifficultyOptions, train: Corpus, measured: CalibrateResult, *, pieces: float, share: float = 1.0
 ) -> float:
-    """Estimate the seconds of a `difficulty` run. pieces: number per sentence. share: share of `train` that is used."""
+    """Estimate the seconds of a `difficulty` run.
+
+    pieces: mean number of word pieces per sentence. share: share of the mentions in `train` that is used, 0 to 1.
+    """
     mentions = min(share * sum(train.types.values()), config.mentions or math.inf)
     a, b = measured.tagger
     seconds = measured.load
@@ -314,9 +341,9 @@ class Preflight:
     """Estimated cost of a training. GB are 10^9 bytes.
 
     steps: maximum number of optimizer steps of all seeds. seconds: expected time. most: time without early stopping.
-    Both are None if this machine has not been timed. basis: source of the times, a sentence. memory_gb: memory; None if
-    the encoder is not on this machine. measured: True if the memory was observed; otherwise it is a lower bound.
-    disk_gb: largest disk space, with checkpoints. problem: reason why the encoder cannot be used, or "".
+    Both times are None if this machine has not been timed. basis: sentence on where the speed was measured. memory_gb:
+    memory; None if the encoder is not on this machine. measured: True if this memory was measured; False if it is a
+    lower bound. disk_gb: largest disk space, including checkpoints. problem: why the encoder cannot be used, or "".
     """
 
     steps: int
@@ -331,9 +358,10 @@ class Preflight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Size of a training. steps: over all seeds. models: copies of the weights on disk; a checkpoint counts as three.
+    """Size of a training.
 
-    texts: fingerprints of the corpora. time: estimates the time at a given speed.
+    steps: number of optimizer steps of all seeds. models: disk space in multiples of the model's weights; a checkpoint
+    counts as three. texts: fingerprints of the corpora. time: function that estimates the time at a given speed.
     """
 
     steps: int
@@ -343,14 +371,14 @@ class Work:
 
 
 def preflight(config: PretrainConfig | FinetuneConfig, library: Library, store: RunStore) -> Preflight:
-    """Estimate what a training will take before it starts. Errors: CorpusError for a missing corpus."""
+    """Estimate the time, memory and disk space of a training. Errors: CorpusError for a missing corpus."""
     work = _pretrain(config, library) if isinstance(config, PretrainConfig) else _finetune(config, library)
     speeds, encoder = Speeds(store), encoder_of(dict(config), store)
     known, measured = speeds.of(config, encoder, work.texts), speeds.calibrated(config, encoder, work.texts)
     time = work.time(known.speed) if known else None
     weights = _weights_gb(config.init, store)
     least = None if weights is None else PROCESS_GB + (1 if config.lora else STATES) * weights
-    # `calibrate` trains all weights and keeps all activations.
+    # `calibrate` trains all weights and keeps all activations, so its memory does not hold for these two options.
     seen = measured is not None and not (config.lora or config.checkpointing)
     return Preflight(
         steps=work.steps,
@@ -417,7 +445,7 @@ def _problem(init: str, store: RunStore) -> str:
         return ""
     try:
         return misfit(name, hub.folder_of(name))
-    except (ModelError, PathError):  # the encoder is not on this machine, which starting the run will report
+    except (ModelError, PathError):  # The encoder is not on this machine. The run reports this when it starts.
         return ""
 
 

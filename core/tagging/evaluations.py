@@ -40,11 +40,11 @@ _ABSTAINING = tuple(each.name for each in fields(Abstaining))
 class SplitScores:
     """Scores of one tagger on one split, in percent.
 
-    micro_f1, precision, recall: exact entities, strict, with the tagger's own decoding. by_type: F1 by entity type.
-    decodings: micro F1 by decoding. lot: F1 of a tagger that guesses at random (`chance_f1`). macro_f1: mean F1 over
+    micro_f1, precision, recall: scores of exact matches (strict), with the tagger's own decoding. by_type: F1 by entity
+    type. decodings: micro F1 by decoding. lot: F1 that a tagger reaches by chance (`chance_f1`). macro_f1: mean F1 over
     the types in the split. calibration: calibration of the entities' confidences. unseen_f1: micro F1 on the sentences
-    that are not in the training set; None if the training set contains all or none of them. report: seqeval's strict
-    report, a row per type and `micro avg`.
+    that are not in the training set; None if the training set contains all sentences of the split or none. report:
+    seqeval's strict report, a row per type and `micro avg`.
     """
 
     micro_f1: float
@@ -68,9 +68,9 @@ class SplitScores:
 class SeedOutcome:
     """Result of one seed of a fine-tuning.
 
-    best_epoch: epoch whose weights were kept, from 1. epochs: number trained. seconds: training time. tests: one per
-    test set. settings: settings of the training, by option. last_layer: dev micro F1 of a tagger that mixes layers, if
-    it is loaded without Winnow; None for other taggers. dev_epochs: dev micro F1 after each epoch, percent.
+    best_epoch: epoch whose weights were kept, from 1. epochs: number of trained epochs. seconds: training time. tests:
+    scores on each test set. settings: {option: value} of the training. last_layer: dev micro F1 of the last layer
+    alone, for a tagger that mixes layers; else None. dev_epochs: dev micro F1 after each epoch, percent.
     """
 
     seed: int
@@ -88,10 +88,10 @@ class SeedOutcome:
 class OverSeeds:
     """Scores of all seeds on one split, in percent.
 
-    micro_f1: one per seed. mean, sd: over seeds; sd is None for one seed. by_type: mean F1 by entity type. decodings:
-    micro F1 per seed, by decoding. lot, macro_f1, calibration, unseen_f1: as in `SplitScores`, one per seed; empty if
-    missing. intervals: 95% intervals of by_type, over seeds and sentences. report: seqeval's strict report, mean over
-    seeds.
+    micro_f1: micro F1 of each seed. mean, sd: mean and standard deviation of micro_f1; sd is None for one seed.
+    by_type: mean F1 by entity type. decodings: {decoding: micro F1 of each seed}. lot, macro_f1, calibration,
+    unseen_f1: as in `SplitScores`, a value per seed; empty if unknown. intervals: 95% intervals of by_type, over seeds
+    and sentences. report: seqeval's strict report, averaged over seeds.
     """
 
     micro_f1: Sequence[float]
@@ -114,7 +114,7 @@ class OverSeeds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainInTest:
-    """Numbers of training sentences that are in a dev or test set too.
+    """Numbers of training sentences that are also in a dev or test set.
 
     exact: identical words. near: near duplicates, which differ in a few words or share 13 words in a row
     (`corpora.hygiene`).
@@ -128,7 +128,7 @@ class TrainInTest:
 
     @property
     def words(self) -> str:
-        """Sentence with the numbers of exact and of near duplicates."""
+        """Sentence for users with the numbers of exact and near duplicates."""
         n = self.exact + self.near
         return (
             f"{n:,} training sentence{'s are' if n > 1 else ' is'} in the dev or test set "
@@ -138,7 +138,7 @@ class TrainInTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TooLong:
-    """Numbers of labelled entities per split. longer: entities too long for a span tagger. of: all entities."""
+    """Number of labelled entities in each split. longer: entities too long for a span tagger. of: all entities."""
 
     longer: Mapping[str, int]
     of: Mapping[str, int]
@@ -153,7 +153,7 @@ class TooLong:
 
     @property
     def words(self) -> str:
-        """Sentence with the share of entities per split that are too long; "" if there are none."""
+        """Sentence for users with the share of too long entities in each split; "" if no entity is too long."""
         shares = [f"{n / self.of[name]:.1%} of the spans in {name}" for name, n in self.longer.items() if n]
         if not shares:
             return ""
@@ -175,7 +175,7 @@ class WithVector:
 
     @property
     def words(self) -> str:
-        """Sentence with the shares of words that have a vector."""
+        """Sentence for users with the shares of words that have a vector."""
         tests = listed([f"{share:.1%}" for share in self.tests])
         return f"{self.train:.1%} of the distinct words of the training set have a vector" + (
             f", and {tests} of the tokens of the test set{'s' * (len(self.tests) > 1)}." if self.tests else "."
@@ -186,9 +186,9 @@ class WithVector:
 class FinetuneResult:
     """Result of a `finetune` run.
 
-    model: folder of the seed that is best on dev. test: scores on the first test set, None without one. tests: scores
-    on each test set. best_epoch, epochs, seconds: as in `SeedOutcome`, one per seed. settings: settings of the
-    training. too_long: None unless the network is `span`. with_vector: None without pretrained vectors.
+    model: folder of the tagger that is best on dev. test: scores on the first test set, None without one. tests: scores
+    on each test set. best_epoch, epochs, seconds: as in `SeedOutcome`, a value per seed. settings: {option: value} of
+    the training. too_long: None unless the network is `span`. with_vector: None without pretrained vectors.
     dev_epochs: dev micro F1 after each epoch, percent, one row per seed.
     """
 
@@ -207,12 +207,12 @@ class FinetuneResult:
 
     @property
     def ceiling_words(self) -> str:
-        """Sentence about entities too long for a tagger of spans; "" if there are none."""
+        """Sentence about entities that are too long for a span tagger; "" if there are none."""
         return self.too_long.words if self.too_long else ""
 
     @property
     def overlap_words(self) -> str:
-        """Sentences about training sentences in the dev or test set, and F1 without them; "" if there are none."""
+        """Text on training sentences in the dev or test sets, with the test F1 without them; "" if there are none."""
         if not self.train_in_test:
             return ""
         unseen = self.test.unseen_f1 if self.test else ()
@@ -242,7 +242,7 @@ def name_of_test_set(number: int) -> str:
 
 
 def file_suffix(split: str, seed: int | None) -> str:
-    """Return the suffix of the names of a tagger's files, `<split>-<seed>`; the split alone for a run without seeds."""
+    """Return the end of a result file's name: `<split>-<seed>`, or `<split>` for a run without seeds."""
     return split if seed is None else f"{split}-{seed}"
 
 
@@ -260,13 +260,13 @@ def write_predictions(run: Run, suffix: str, predictions: Sequence[Prediction]) 
 
 
 def write_abstaining(run: Run, suffix: str, rows: Sequence[Abstaining]) -> None:
-    """Write precision and recall by minimum confidence of a tagger on one split."""
+    """Write a tagger's precision and recall on one split, one row per minimum confidence."""
     lines = [",".join(_ABSTAINING), *(",".join(f"{value:.6g}" for value in asdict(row).values()) for row in rows)]
     write_atomic(_abstaining(run, suffix), "\n".join([*lines, ""]).encode())
 
 
 def read_abstaining(run: Run, suffix: str) -> list[Abstaining]:
-    """Read precision and recall by minimum confidence; [] if there are none."""
+    """Read the rows that `write_abstaining` wrote; return [] if there is no such file."""
     path = _abstaining(run, suffix)
     if not path.exists():
         return []
@@ -275,9 +275,9 @@ def read_abstaining(run: Run, suffix: str) -> list[Abstaining]:
 
 
 def read(run: Run, number: int = 0) -> list[Evaluation]:
-    """Read one table per seed with the scores on a test set; one table for a run without seeds.
+    """Read the tables of span counts on a test set, one table per seed; a run without seeds has one table.
 
-    number: index of the test set. Errors: CorpusError if files are missing.
+    number: index of the test set. Errors: CorpusError if a table is missing.
     """
     seeds = run.manifest.config.get("seeds", (None,))
     paths = [_table(run, file_suffix(name_of_test_set(number), seed)) for seed in seeds]
@@ -287,12 +287,12 @@ def read(run: Run, number: int = 0) -> list[Evaluation]:
 
 
 def read_table(run: Run, suffix: str) -> Evaluation:
-    """Read a tagger's table on one split. Errors: RunError if it is missing or damaged."""
+    """Read a tagger's table of span counts on one split. Errors: RunError if it is missing or damaged."""
     return Evaluation.load(_table(run, suffix))
 
 
 def read_predictions(run: Run, seed: int | None, number: int = 0) -> list[tuple[Entity, ...]]:
-    """Read the entities that a tagger predicted, one tuple per sentence of a test set.
+    """Read the entities that a tagger predicted on a test set, one tuple per sentence.
 
     seed: None for an `evaluate` run, which has one tagger. number: index of the test set. Errors: CorpusError if the
     file is missing.
@@ -309,7 +309,7 @@ def read_predictions(run: Run, seed: int | None, number: int = 0) -> list[tuple[
 
 
 def write_outcome(run: Run, seed: int, outcome: SeedOutcome) -> None:
-    """Write a seed's outcome, after its other files. A resumed run does not train a seed that has an outcome."""
+    """Write a seed's outcome. Call this last, because a resumed run does not train a seed that has an outcome."""
     write_atomic(_outcome(run, seed), json.dumps(asdict(outcome)).encode())
 
 
@@ -360,10 +360,10 @@ def score_split(
     *,
     seen: BoolArray | None,
 ) -> SplitScores:
-    """Score a tagger on one split with all decodings, and write its results.
+    """Return a tagger's scores on one split, with every decoding, and write the result files.
 
-    The main score is strict and uses the tagger's own decoding. seen: `(n,)`, True for sentences that are in the
-    training set.
+    The main score is strict and uses the tagger's own decoding. name: see `file_suffix`. seen: `(n,)`, True for
+    sentences that are in the training set.
     """
     from core.models.tagger import prediction_of
 
@@ -388,16 +388,16 @@ def score_split(
         lot=chance_f1(gold, best),
         macro_f1=table.macro_f1(),
         calibration=calibration(sure, right, tagger.crf.temperature),
-        # None if no sentence would be left, or if all would be left and the score would equal the one above.
+        # None if the training set contains all of these sentences, or none, which would give `micro_f1` again.
         unseen_f1=table.of(~seen).f1() if seen is not None and seen.any() and not seen.all() else None,
         report=seqeval_report(gold, best),
     )
 
 
 def score_found(run: Run, gold: Sequence[Sentence], found: Sequence[Prediction], name: str) -> OverSeeds:
-    """Score entities that were found in a test set without a tagger, and write the same files as for a tagger.
+    """Return the scores of entities that were not found by a tagger; write the same files as for a tagger.
 
-    name: see `name_of_test_set`.
+    name: name of the test set, see `name_of_test_set`.
     """
     types = sorted({*types_of(gold), *(entity.type for each in found for entity in each.entities)})
     table = evaluate(gold, found, types)
@@ -416,10 +416,10 @@ def score_found(run: Run, gold: Sequence[Sentence], found: Sequence[Prediction],
 
 
 def without_mix(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence[str]) -> float | None:
-    """Return the micro F1 that a tagger with mixed layers reaches if it is loaded without Winnow.
+    """Return the micro F1, without Winnow, of a tagger that mixes layers; None for other taggers.
 
-    Without Winnow, only the last layer is used, and each word is decoded alone. Return None for a tagger that does not
-    mix layers, because its `argmax` score is the same number.
+    Other software uses only the last layer and decodes each word alone. For a tagger that does not mix layers, this
+    score equals its `argmax` score.
     """
     from core.models.tagger import prediction_of
     from core.models.taggers import EncoderTagger
@@ -433,7 +433,7 @@ def without_mix(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Seq
 
 
 def note_unlearnt(job: Job, outcome: SeedOutcome) -> None:
-    """Add a note if a seed's tagger is no better than chance on dev."""
+    """Add a note to the run if a seed's tagger is no better than chance on dev."""
     results = [outcome.dev, *outcome.tests]
     if not outcome.dev.learnt:
         names = ["dev", *map(name_of_test_set, range(len(outcome.tests)))]
@@ -447,7 +447,7 @@ def note_unlearnt(job: Job, outcome: SeedOutcome) -> None:
 def over_seeds(results: Sequence[SplitScores], tables: Sequence[Evaluation] = ()) -> OverSeeds:
     """Combine the unrounded scores of all seeds on one split.
 
-    tables: one per seed, to compute intervals by type; without tables there are no intervals.
+    tables: span counts of each seed, from which intervals by type are computed; without them there are no intervals.
     """
     values = [one.micro_f1 for one in results]
     return OverSeeds(
@@ -466,7 +466,7 @@ def over_seeds(results: Sequence[SplitScores], tables: Sequence[Evaluation] = ()
 
 
 def _mean_report(reports: Sequence[Sequence[TypeReport]]) -> list[TypeReport]:
-    """Average the seeds' reports row by row. A type that a seed's report lacks scores 0 for this seed."""
+    """Average the reports of all seeds row by row. If a report lacks a type, its scores count as 0."""
     lines: dict[str, list[TypeReport]] = {}
     for report in reports:
         for line in report:
@@ -495,7 +495,8 @@ def all_seeds(
 ) -> FinetuneResult:
     """Combine the outcomes of all seeds of a fine-tuning.
 
-    model: folder of the best seed. tables: per test set, one per seed, to compute intervals by type.
+    model: folder of the best tagger. tables: for each test set, the span counts of each seed, from which intervals by
+    type are computed.
     """
     tests = [
         over_seeds([outcome.tests[i] for outcome in outcomes], tables[i] if tables else ())

@@ -72,15 +72,18 @@ if TYPE_CHECKING:
     from core.training.pseudo import Stages
 
 _TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-_POLL = 0.5  # seconds between two checks for finished seeds
-_PATIENCE = 3600.0  # seconds; long enough for another process to write the largest tagger
+# Seconds between two checks if all seeds are finished.
+_POLL = 0.5
+# Seconds to wait for the lock; long enough for another process to write the largest tagger.
+_PATIENCE = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Overlap:
-    """Training sentences that also occur in a dev or test set.
+    """Overlap of the training set with the dev and test sets.
 
-    seen: one mask per split, `(n,)`, True for sentences that are also in the training set.
+    train: number of training sentences in the other sets. seen: for each other set a mask `(n,)`, True for sentences
+    that are also in the training set.
     """
 
     train: TrainInTest
@@ -91,11 +94,11 @@ class Overlap:
 class Splits:
     """Sentences of all corpora of a fine-tuning, in memory.
 
-    types: types in the training set, the only ones that a tagger can learn. all_types: types in any split; all of them
-    are scored. weights: factor of each training sentence in the loss. cut: rule by which the training set was
+    types: entity types in the training set; a tagger can only learn these. all_types: entity types in any split, which
+    are all scored. weights: weight of each training sentence in the loss. cut: rule by which the training set was
     tokenised. too_long: numbers of entities that a span tagger cannot find; None for other networks. first: sentences
-    of another corpus to train on first. unlabelled: sentences to train on with pseudo-labels. distant: names to find in
-    the unlabelled sentences; None for self-training.
+    of another corpus to train on before the training set. unlabelled: sentences to train on with pseudo-labels.
+    distant: names to find in the unlabelled sentences; None for self-training.
     """
 
     train: list[Sentence]
@@ -114,7 +117,10 @@ class Splits:
 
 
 def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
-    """Train and test one tagger per seed, and keep the best on dev. Artifacts: `model`; see `evaluations`."""
+    """Train and test one tagger per seed, and keep the tagger that is best on dev.
+
+    Artifacts: `model`, and the files of `evaluations`.
+    """
     from core.models.devices import release_memory
 
     check_network(config)
@@ -127,7 +133,7 @@ def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
                 for seed in left:
                     parts.next(seeds.own.index(seed), f"seed {seed}")
                     _train_and_test(config, job, splits, seed, seeds)
-                    release_memory()  # otherwise the weights and moments of two seeds would be on the GPU at once
+                    release_memory()  # The GPU may not have room for the weights and Adam states of two seeds.
         outcomes = seeds.wait(job.context)
     for outcome in outcomes:
         if outcome.seed not in seeds.own:
@@ -141,9 +147,9 @@ def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
 
 
 def _expected(config: FinetuneConfig, job: Job, seeds: "Seeds") -> float | None:
-    """Return the estimated seconds of this process's seeds; None without a measured speed, or in a child run.
+    """Estimate the seconds that this process needs to train its seeds; None without a measured speed.
 
-    The parent run has its own estimate.
+    Also None in a child run, because the parent run has its own estimate.
     """
     whole = None if job.context.is_child else preflight(config, job.library, RunStore(job.home)).seconds
     return None if whole is None else whole * len(seeds.own) / len(seeds.numbers)
@@ -193,7 +199,7 @@ def _unlabelled(config: FinetuneConfig, job: Job) -> Sequence[Sentence]:
 
 
 def _distant(config: FinetuneConfig, job: Job, types: Collection[str]) -> Dictionary:
-    """Return the listed names whose type is in the training set. Errors: CorpusError if there is no such name."""
+    """Return the names for distant supervision whose type is in the training set. Errors: CorpusError without any."""
     lists = [job.corpus(mark) for mark in config.distant]
     names = {key: type for key, type in resolved(lists)[0].items() if type in types}
     if not names:
@@ -205,9 +211,9 @@ def _distant(config: FinetuneConfig, job: Job, types: Collection[str]) -> Dictio
 
 
 def _first(config: FinetuneConfig, job: Job, types: Collection[str]) -> Sequence[Sentence]:
-    """Return the sentences of the corpus to train on first, with renamed types and without held-out sentences.
+    """Return the sentences of the corpus `first`, with renamed types and without sentences of the dev and test sets.
 
-    types: types of the training set. Errors: CorpusError if no entity is left.
+    types: types of the training set. Errors: CorpusError if these sentences have no entity.
     """
     corpus, names = learnable(config.first, (config.dev, *config.test), job), parse_map(config.type_map)
     sentences = [renamed(sentence, names) for sentence in in_context(labelled(corpus), config.context)]
@@ -221,9 +227,9 @@ def _first(config: FinetuneConfig, job: Job, types: Collection[str]) -> Sequence
 
 
 def find_overlap(train: Corpus, splits: Sequence[Corpus], job: Job) -> Overlap:
-    """Find exact and near duplicates of `train`'s sentences in `splits`, and note their number (SOURCES.md, Leaks).
+    """Find exact and near duplicates of training sentences in `splits`, and note their number (SOURCES.md, Leaks).
 
-    Takes about a second per 10,000 sentences of all corpora.
+    This takes about a second per 10,000 sentences of all corpora.
     """
     job.context.stage("looking for training sentences in the dev and test sets")
     flags = hygiene.audit(train, splits, Silent())
@@ -236,7 +242,7 @@ def find_overlap(train: Corpus, splits: Sequence[Corpus], job: Job) -> Overlap:
 
 
 def _train_and_test(config: FinetuneConfig, job: Job, splits: Splits, seed: int, seeds: "Seeds") -> None:
-    """Train and test one seed, keep its tagger if it is the best so far, and write the outcome."""
+    """Train and test the tagger of one seed, store it if it is the best so far, and write the outcome."""
     from core.training.finetune import fit_names, fit_temperature
 
     job.context.stage(f"training, seed {seed}")
@@ -304,9 +310,10 @@ def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Ta
 
 
 def _begun(config: FinetuneConfig, job: Job, splits: Splits, seed: int, seeds: "Seeds") -> "First | None":
-    """Return the tagger that this seed starts from, trained on other labels; None if it starts from the encoder.
+    """Train a first tagger on another corpus or on listed names; return None if the config asks for neither.
 
-    If the user stops the training on other labels, the tagger trained so far is kept.
+    The tagger of this seed then starts from the first tagger. If the user stops this training, the first tagger is
+    kept.
     """
     from core.models.devices import release_memory
 
@@ -315,7 +322,7 @@ def _begun(config: FinetuneConfig, job: Job, splits: Splits, seed: int, seeds: "
     stopped = partial(_keep_first, config, job, seed=seed, seeds=seeds)
     train = _train_first if splits.first else _train_distant
     first = train(config, job, splits, stopped, seed)
-    release_memory()  # so that the weights and moments of two taggers are never on the GPU at once
+    release_memory()  # The GPU may not have room for the weights and Adam states of two taggers.
     return first
 
 
@@ -373,7 +380,7 @@ def _train_first(
 
     def made() -> tuple[PieceTagger, Callable[[], None]]:
         tagger = _network(config, job, other, seed)
-        assert isinstance(tagger, PieceTagger)  # `check_network` refuses other networks
+        assert isinstance(tagger, PieceTagger)  # `check_network` refuses networks without an encoder.
         return tagger, save_memory(config, tagger, seed)
 
     job.context.stage(f"training on {job.corpus(config.first).name} first, seed {seed}")
@@ -393,7 +400,7 @@ def _train_first(
 
 
 def _tagger_of(config: FinetuneConfig, job: Job, splits: Splits, first: "First", seed: int) -> "Tagger":
-    """Return the tagger of a finished first training."""
+    """Build the tagger of a finished first training from its stored weights."""
     train, types = list(splits.first) or splits.train, tuple(first.types)
     alone = replace(splits, train=train, types=types, borrowed=Borrowed(assisting=[]))
     tagger = _network(config, job, alone, seed)
@@ -409,9 +416,9 @@ def _begin_from(tagger: "Tagger", first: "First") -> None:
 
 
 def _warn(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger") -> None:
-    """Add notes on training text that the encoder's vocabulary cannot represent, and on LoRA if it is not worthwhile.
+    """Note how much training text the encoder's vocabulary cannot represent, and if LoRA is not worthwhile.
 
-    A recurrent tagger needs no such notes, because it reads letters.
+    Do nothing for a recurrent tagger, because it reads letters and has no encoder.
     """
     from core.models.tagger import PieceTagger
     from core.training.memory import lora_note
@@ -435,7 +442,10 @@ def _train(
     seed: int,
     seeds: "Seeds",
 ) -> "Epochs":
-    """Train `tagger` in place. first: the tagger to keep if the user stops before the end of the first epoch."""
+    """Train `tagger` in place, and return its epochs.
+
+    first: first tagger, which is kept if the user stops before the end of the first epoch; None if there is none.
+    """
     from core.training.finetune import finetune, lpft
 
     merge, kept = save_memory(config, tagger, seed), False
@@ -475,16 +485,16 @@ def _train(
 
 
 def _keep_first(config: FinetuneConfig, job: Job, tagger: "Tagger", *, seed: int, seeds: "Seeds") -> None:
-    """Keep the tagger of the first training, which may have other types than the training set."""
+    """Store the tagger of the first training after the user stopped. Its types may differ from the training set's."""
     text = job.corpus(config.first or config.unlabelled).name
     which = f"of the first training, on {text}, with the types {listed(sorted(tagger.types))}"
     _keep_stopped(job, tagger, which, seed=seed, seeds=seeds)
 
 
 def _keep_stopped(job: Job, tagger: "Tagger", which: str, *, seed: int, seeds: "Seeds") -> None:
-    """Keep the tagger when the user stops the run, unless a finished seed has left a tagger.
+    """Store a tagger after the user stopped the run, unless a finished seed has already stored one.
 
-    which: names the training that the tagger comes from, such as "of epoch 2".
+    which: where the tagger comes from, for the note, such as "of epoch 2".
     """
     with seeds.settling():
         if not seeds.finished() and not seeds.place:
@@ -495,7 +505,10 @@ def _keep_stopped(job: Job, tagger: "Tagger", which: str, *, seed: int, seeds: "
 
 
 def model_folder(reference: str, job: Job) -> str:
-    """Return the folder of a run's model; return other references unchanged. Errors: RunError, ConfigError."""
+    """Return the model folder of the run with this id; return a reference that is no run id unchanged.
+
+    Errors: RunError, ConfigError.
+    """
     if not is_run_id(reference):
         return reference
     run = RunStore(job.home).get(reference)
@@ -507,7 +520,10 @@ def model_folder(reference: str, job: Job) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """Seeds of a run, divided among `of` processes. numbers: all seeds. place: index of this process, from 0."""
+    """Seeds of a run, divided among processes.
+
+    numbers: all seeds. place: index of this process, from 0. of: number of processes.
+    """
 
     run: Run
     numbers: Sequence[int]
@@ -520,23 +536,23 @@ class Seeds:
         return self.numbers[self.place :: self.of]
 
     def finished(self) -> dict[int, SeedOutcome]:
-        """Outcomes of the finished seeds of all processes."""
+        """Return {seed: outcome} of the finished seeds of all processes."""
         outcomes = ((seed, evaluations.read_outcome(self.run, seed)) for seed in self.numbers)
         return {seed: outcome for seed, outcome in outcomes if outcome}
 
     def left(self) -> list[int]:
-        """Seeds that this process still has to train."""
+        """Return the seeds that this process still has to train."""
         finished = self.finished()
         return [seed for seed in self.own if seed not in finished]
 
     def leads(self, seed: int, dev_f1: float) -> bool:
-        """Return True if no finished seed is better on dev than this one; the first in the list wins a tie."""
+        """Return True if this seed has a higher dev F1 than all finished seeds. The first of equal seeds wins."""
         score = dev_f1, -self.numbers.index(seed)
         others = self.finished().items()
         return all(score > (other.dev.micro_f1, -self.numbers.index(at)) for at, other in others)
 
     def settling(self) -> AbstractContextManager[None]:
-        """Return a lock to hold while storing a tagger and its outcome, so that processes do this one after another."""
+        """Return a lock to hold while storing a tagger and its outcome, so that only one process stores at a time."""
         return locked(self.run.path / "claims" / "tagger", patience=_PATIENCE) if self.of > 1 else nullcontext()
 
     def keep(self, tagger: "Tagger") -> None:
@@ -547,7 +563,8 @@ class Seeds:
         draft.mkdir(parents=True)
         tagger.write(draft)
         sync_all(draft)
-        shutil.rmtree(folder, ignore_errors=True)  # if killed here, the seed has no outcome yet and is trained again
+        # If the process is killed after this line, the seed has no outcome yet, so it is trained again.
+        shutil.rmtree(folder, ignore_errors=True)
         draft.rename(folder)
 
     def wait(self, context: RunContext) -> list[SeedOutcome]:
@@ -556,7 +573,7 @@ class Seeds:
         if len(finished) < len(self.numbers):
             context.stage("waiting for the seeds of the other processes")
         while len(finished) < len(self.numbers):
-            context.check()  # torchrun ends this process if another one fails
+            context.check()  # This loop needs no time limit: if another process fails, torchrun ends this one.
             time.sleep(_POLL)
             finished = self.finished()
         return [finished[seed] for seed in self.numbers]
@@ -564,10 +581,10 @@ class Seeds:
 
 @contextmanager
 def dealt(run: Run, numbers: Sequence[int]) -> Iterator[Seeds]:
-    """Deal seeds to the processes of torchrun; the first process announces the run to the others.
+    """Divide seeds among the processes of torchrun. The first process announces the run to the others.
 
-    Inside the context, torchrun's variables are hidden. No batch is shared, and each process takes a free GPU, as a
-    command without torchrun does. `rank` is always 0 inside; use `Seeds.place`.
+    Inside the context, torchrun's environment variables are hidden, so each process takes a free GPU and trains alone.
+    Because of this, `rank` always returns 0 there; use `Seeds.place` instead.
     """
     announce(run.id)
     seeds = Seeds(run=run, numbers=numbers, place=rank(), of=int(os.environ.get("WORLD_SIZE", "1")))

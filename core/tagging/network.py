@@ -32,17 +32,19 @@ if TYPE_CHECKING:
     from core.models.word_features import Vectors
     from core.training.rows import Copies
 
-CLASS_WEIGHTS = {"none": 0.0, "root": 0.5, "inverse": 1.0}  # exponent of a type's inverse frequency
-MONOLINGUAL, MULTILINGUAL = 200, 400  # LSTM units of Murthy et al. 2018, alone and with an assisting corpus
+# Exponent of a type's inverse frequency in the weight of its entities, by value of the option `class_weights`.
+CLASS_WEIGHTS = {"none": 0.0, "root": 0.5, "inverse": 1.0}
+# LSTM units in Murthy et al. 2018, without and with an assisting corpus.
+MONOLINGUAL, MULTILINGUAL = 200, 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Borrowed:
     """Assisting sentences, word vectors and an encoder that a training uses in addition to the training set.
 
-    assisting_types: types of the corpus from which the assisting sentences were taken, if known. word_size: numbers
-    per word vector, 0 for the default. states: name or folder of an encoder, "" for none. names: dictionary of names;
-    None: none.
+    assisting_types: types of the corpus from which the assisting sentences were taken, if known. word_size: dimension
+    of the word vectors; 0: the default. states: name or folder of an encoder whose frozen states are read, or "".
+    names: dictionary of names that the tagger looks up, or None.
     """
 
     assisting: list[Sentence]
@@ -55,15 +57,16 @@ class Borrowed:
 
     @property
     def types(self) -> set[str]:
-        """Types of the assisting corpus."""
+        """Entity types of the assisting corpus, including those of the assisting sentences."""
         seen = {entity.type for sentence in self.assisting for entity in sentence.entities or ()}
         return seen | set(self.assisting_types)
 
 
 def borrow(config: FinetuneConfig, job: Job, types: Sequence[str], states: str = "") -> Borrowed:
-    """Fetch everything that the config names; word vectors are learnt in a child run.
+    """Return the assisting sentences, word vectors and names that `config` asks for. Child runs learn word vectors.
 
-    types: types of the training set. Errors: CorpusError; ConfigError if the network cannot use an option.
+    types: entity types of the training set. states: encoder whose frozen states are read, or "". Errors: CorpusError;
+    ConfigError if the network cannot use an option.
     """
     if config.network in ON_ENCODER and (
         config.own_words or config.assisting_words or config.skipgram or config.states or config.hidden
@@ -95,9 +98,9 @@ def borrow(config: FinetuneConfig, job: Job, types: Sequence[str], states: str =
 
 
 def word_vectors(config: WordVectorOptions, job: Job) -> "tuple[Vectors | None, Vectors | None]":
-    """Learn (in child runs) or read the word vectors of L_C and of the assisting corpus.
+    """Return word vectors for the training set and for the assisting corpus; None if the config asks for none.
 
-    Errors: CorpusError; ConfigError if the two differ in length.
+    Child runs learn them, or they come from an import. Errors: CorpusError; ConfigError if their dimensions differ.
     """
     own, other = (
         read_words(job.child("vectors", corpus=corpus, **config.skipgram))
@@ -131,7 +134,7 @@ def joined(own: "Vectors", other: "Vectors") -> "Vectors":
 def count_with_vector(
     vectors: "Vectors | None", train: Sequence[Sentence], tests: Sequence[Sequence[Sentence]], job: Job
 ) -> WithVector | None:
-    """Return and note the shares of words that start from a pretrained vector; None without vectors."""
+    """Return the shares of words that have a pretrained vector, and add a note on them; None without vectors."""
     from core.models.word_features import share_with_vector
 
     if vectors is None:
@@ -161,14 +164,14 @@ def sentence_weights(config: TaggerSettings, train: Sequence[Sentence]) -> list[
         fmean((usual / mentions[entity.type]) ** power for entity in sentence.entities) if sentence.entities else 1.0
         for sentence in train
     ]
-    mean = fmean(weights)  # divide by the mean, so that the learning rate has the same effect as without weights
+    mean = fmean(weights)  # Divide by the mean, so that the learning rate has the same effect as without weights.
     return [weight / mean for weight in weights]
 
 
 def new_network(
     config: FinetuneConfig, init: str, train: Sequence[Sentence], types: Sequence[str], borrowed: Borrowed
 ) -> "Tagger":
-    """Build the tagger that `config` asks for, from torch's current seed. init: the encoder, "" for none."""
+    """Build the tagger that `config` describes, initialised with torch's current seed. init: the encoder, or ""."""
     from core.models.name_features import NameFeatures
     from core.models.taggers import new_span_tagger, new_tagger
 
@@ -191,7 +194,7 @@ def new_recurrent(
 ) -> "Tagger":
     """Build a `bilstm` or `charcnn` tagger, initialised with torch's current seed.
 
-    The size and layers of the tagger depend on all types of the assisting corpus, even if only some sentences are used.
+    All types of the assisting corpus determine the tagger's layers, even if only some of its sentences are used.
     """
     from core.models.bilstm import LAYOUTS, BiLstmTagger
     from core.models.devices import pick_device
@@ -220,7 +223,10 @@ def new_recurrent(
 
 
 def save_memory(config: FinetuneConfig, tagger: "Tagger", seed: int) -> Callable[[], None]:
-    """Apply `checkpointing` and `lora` to the tagger's encoder. Call the returned function after the training."""
+    """Apply the options `checkpointing` and `lora` to the tagger's encoder.
+
+    Return a function to call after the training; it merges LoRA's weights into the encoder.
+    """
     from core.models.layers import Lora
     from core.training.memory import checkpoint_layers
 
@@ -231,14 +237,14 @@ def save_memory(config: FinetuneConfig, tagger: "Tagger", seed: int) -> Callable
 
 
 def copies(config: TaggerSettings, train: Sequence[Sentence]) -> "Copies | None":
-    """Return a function that copies a training sentence with other names (`OtherNames`); None if MINER is off."""
+    """Return the function that MINER uses to copy training sentences with other names; None if MINER is off."""
     return OtherNames(train).copy if config.beta or config.gamma else None
 
 
 class OtherNames:
-    """Copies of training sentences with other names of the same types, for MINER (SOURCES.md, MINER).
+    """Copies training sentences for MINER, with each name replaced by another name of its type (SOURCES.md, MINER).
 
-    Uses the names in the training set that are short enough for a span.
+    The other names come from the training set and have at most `MOST` words, the length limit of a span.
     """
 
     def __init__(self, train: Iterable[Sentence]) -> None:
@@ -248,7 +254,10 @@ class OtherNames:
             self._names[kind] = list(once.values())
 
     def copy(self, sentence: Sentence, draw: int) -> Sentence:
-        """Return `sentence` paired with a copy whose entities have other names; unpaired if no entity can change."""
+        """Return a pair of `sentence` and a copy with other names, or `sentence` alone if no name can be replaced.
+
+        draw: seed that determines the names.
+        """
         rng, names = Random(draw), dict[int, Name]()
         for place, entity in enumerate(ordered(sentence)):
             own, others = folded(name_of(sentence, entity)), self._names.get(entity.type, [])

@@ -16,11 +16,15 @@ from core.results import FloatArray, IntArray
 if TYPE_CHECKING:
     import altair
 
-STEPS, EPOCHS = "optimizer steps", "epochs"  # titles of the horizontal axis
-MOST = 2_000  # points drawn in one chart
-_DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])  # distinguish lines also without their colours
+# Titles of the horizontal axis.
+STEPS, EPOCHS = "optimizer steps", "epochs"
+# Maximum number of points in one chart.
+MOST = 2_000
+# Dash patterns that distinguish the lines for readers who cannot distinguish their colours.
+_DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 _PALE = 0.35
-_HELD = 100  # points per line with a tooltip; each is an element of the page
+# Number of points per line that have a tooltip. It is limited because each of them is a separate element of the page.
+_HELD = 100
 _KINDS = {
     "step": pa.float64(), "value": pa.float64(), "line": pa.string(), "part": pa.string(), "pale": pa.bool_(),
     "held": pa.bool_(),
@@ -29,10 +33,10 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Line:
-    """One line of a chart. name: name in the legend. part: distinguishes lines with the same name, e.g. a seed.
+    """One line of a chart.
 
-    steps: steps or epochs, `(n,)`, rising. values: `(n,)`. pale: True if the line has ended and a later line has the
-    same name.
+    name: name in the legend. part: text that distinguishes lines of the same name, such as a seed. steps: steps or
+    epochs, `(n,)`, ascending. values: `(n,)`. pale: True to draw the line pale, because a later line has the same name.
     """
 
     name: str
@@ -43,15 +47,15 @@ class Line:
 
 
 def thinned(values: FloatArray, most: int) -> IntArray:
-    """Return the positions of the values `(n,)` to draw: both ends, and the extremes of every stretch.
+    """Return the positions of the values `(n,)` to draw: the first, the last, and the extremes of every block.
 
-    most: maximum number of positions, at least 8. The length of a stretch is a power of two, and stretches start at its
-    multiples, so that drawn points do not move while a curve grows.
+    most: maximum number of positions, at least 8. The length of a block is a power of two, and blocks start at
+    multiples of their length. Drawn points therefore do not move while a curve grows.
     """
     n = len(values)
     if n <= most:
         return np.arange(n)
-    # Two points per stretch and two ends; 4 fewer than `most`, because one more stretch may start at either end.
+    # Each block has two points. Subtract 4 from `most` for the first and last point, and for a last, incomplete block.
     width = 1 << int(np.ceil(np.log2(2 * n / (most - 4))))
     padded = np.resize(values, -(-n // width) * width)
     padded[n:] = values[-1]
@@ -64,8 +68,8 @@ def thinned(values: FloatArray, most: int) -> IntArray:
 def curve_table(lines: Sequence[Line], most: int = MOST) -> pa.Table:
     """Return the points to draw, at most `most` over all lines.
 
-    Columns: step, value, line, part, pale, and held (True if the point has a tooltip). Values that are not finite are
-    left out.
+    The columns are step, value, line, part, pale, and held (True if the point has a tooltip). Values that are not
+    finite are left out.
     """
     columns: dict[str, list[object]] = {name: [] for name in _KINDS}
     for line in lines:
@@ -83,10 +87,10 @@ def curve_table(lines: Sequence[Line], most: int = MOST) -> pa.Table:
 def curves(
     lines: Sequence[Line], *, y: str, height: int, x: str = STEPS, dots: bool = False, dark: bool = False
 ) -> "altair.LayerChart | altair.FacetChart":
-    """Draw lines over optimizer steps or epochs.
+    """Return a chart of lines over optimizer steps or epochs.
 
-    x: unit of the lines' `steps`, STEPS or EPOCHS. y: name of the values, for the tooltip. dots: mark every point.
-    dark: True if the page's theme is dark.
+    x: title of the horizontal axis, STEPS or EPOCHS. y: name of the values, for the tooltip. dots: True to mark the
+    points that have a tooltip. dark: True if the page's theme is dark.
     """
     import altair as alt
 
@@ -97,7 +101,7 @@ def curves(
     legend = alt.Legend(title=None, orient="top", symbolType="stroke", symbolStrokeWidth=3) if len(names) > 1 else None
     axes = alt.Chart(curve_table(lines)).encode(
         x=alt.X("step:Q", title=x, axis=alt.Axis(format=",~f", tickMinStep=1), scale=alt.Scale(nice=False)),
-        # Three significant digits; the default shows a rate as 0.0000998 and an F1 of zero as 0.000000.
+        # Use three significant digits. The default would show a rate as 0.0000998 and an F1 of 0 as 0.000000.
         y=alt.Y("value:Q", title=None, axis=alt.Axis(format=".3~g"), scale=alt.Scale(zero=False)),
         color=alt.Color("line:N", scale=looks, legend=legend),
         detail="part:N",

@@ -31,11 +31,11 @@ from core.training.on_device import on_device, worker_device
 if TYPE_CHECKING:
     from core.models.tagger import Tagger
 
-CHUNK = 8192  # rows of a corpus per work item
+CHUNK = 8192  # number of sentences per work item
 
 
 class TagConfig(Config):
-    """Options: the corpus, and the tagger."""
+    """Options of `tag`: the corpus, and the tagger."""
 
     corpus: str = option(..., "The corpus to tag.", corpus=True)
     model: str = option(..., "Folder of a saved tagger.")
@@ -43,24 +43,24 @@ class TagConfig(Config):
     weights: str = option("", "Hash of the tagger, so that a changed tagger makes a new run.", hidden=True)
 
     def settled(self) -> Self:
-        """Return the options with the tagger's hash. Errors: ModelError if the tagger is not on this machine."""
+        """Add the hash of the tagger. Errors: ModelError if the tagger is not on this machine."""
         return self.model_copy(update={"weights": fingerprint(self.model)})
 
 
 class ModelConfig(Config):
-    """Options: the tagger of `predict` and `evaluate`."""
+    """Options of the tagger, shared by `predict` and `evaluate`."""
 
     model: str = option(..., "Folder of a tagger, or the id of a finished finetune run.")
     constrained: bool = option(True, "Allow only valid BIOES tag sequences, however the tagger was trained.")
     weights: str = option("", "Hash of the tagger.", hidden=True)
 
     def settled(self) -> Self:
-        """Return the options with the tagger's hash; a run id needs none. Errors: ModelError without the tagger."""
+        """Add the hash of the tagger, unless the tagger is a run. Errors: ModelError if the tagger is missing."""
         return self if is_run_id(self.model) else self.model_copy(update={"weights": fingerprint(self.model)})
 
 
 class PredictConfig(ModelConfig):
-    """Options: the corpus, and the minimum confidence."""
+    """Options of `predict`: the corpus, and the minimum confidence."""
 
     min_confidence: float = option(
         0.0,
@@ -72,16 +72,16 @@ class PredictConfig(ModelConfig):
 
 
 class EvaluateConfig(ModelConfig):
-    """Options: the tagger, and the test set."""
+    """Options of `evaluate`: the tagger, and the test set."""
 
     test: str = option(..., "Labelled sentences.", corpus=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Neighbourhood:
-    """Sentences of a corpus from row `first` on.
+    """Consecutive sentences of a corpus: some to tag, and their neighbours, which are only context.
 
-    The `n` sentences from row `start` on are tagged; the others are only context.
+    first: row of the first sentence. start, n: row of the first sentence to tag, and number of sentences to tag.
     """
 
     sentences: Sequence[Sentence]
@@ -104,7 +104,8 @@ class TagWork:
         return f"finding entities in {self.corpus.name}"
 
     def read(self, start: int, stop: int, about: chunks.About) -> _Neighbourhood:
-        # Also read neighbours of the first and last sentence. `context` counts pieces; each sentence has at least one.
+        # Also read neighbours of the first and last sentence. A sentence has at least one piece, so `context` sentences
+        # always contain `context` pieces.
         first, last = max(start - about["context"], 0), min(stop + about["context"], len(self.corpus))
         kept = list(chain.from_iterable(self.corpus.batches(first, last)))
         return _Neighbourhood(sentences=kept, first=first, start=start, n=stop - start)
@@ -115,7 +116,7 @@ class TagWork:
         report.stage("loading the tagger")
         tagger = load_tagger(Path(self.model))
         tagger.crf.constrained = self.constrained
-        # Keep the tokens of labelled corpora, and those that the user's file contained.
+        # Labelled corpora and files that were already tokenised keep their tokens.
         raw = not self.corpus.labelled and self.corpus.tokens == "words"
 
         def compute(rows: _Neighbourhood, report: Reporter) -> Any:
@@ -132,12 +133,13 @@ class TagWork:
 def predicted(
     tagger: "Tagger", kept: Sequence[Sentence], own: slice, report: Reporter, *, raw: bool
 ) -> Sequence[Prediction]:
-    """Return the entities of the sentences `kept[own]`, as places in their own tokens. Other sentences are context.
+    """Return the entities of the sentences `kept[own]`, as positions in their tokens. Other sentences are context.
 
-    raw: True if the text has no tokens of its own; it is then cut into tokens as the tagger's training set was.
+    raw: True if the user's text was not tokenised. For the tagger, it is then cut into tokens by the rule of the
+    training set.
     """
     cut = tagger.cut if raw else None
-    # A word has at least one piece, so as many words as `context_pieces` are enough context.
+    # A word has at least one piece, so `context_pieces` words of context are enough.
     read = in_context([recut(one, cut) for one in kept] if cut else kept, tagger.context_pieces)[own]
     predictions = tagger.predict(read, report)
     if not cut:
@@ -149,7 +151,7 @@ def predicted(
 def tag(config: TagConfig, job: Job) -> TagResult:
     """Find the entities of every sentence of a corpus. Artifacts: see `predictions`.
 
-    Raw text is cut into tokens as the tagger's training set was; the entities refer to the corpus's own tokens.
+    Raw text is cut into tokens by the rule of the tagger's training set. The entities refer to the corpus's own tokens.
     """
     corpus = job.corpus(config.corpus)
     work = TagWork(corpus=corpus, model=config.model, constrained=config.constrained)
@@ -202,7 +204,7 @@ def evaluate(config: EvaluateConfig, job: Job) -> EvaluateResult:
 
 
 def found_in_words(result: TagResult | PredictResult, _: About) -> str:
-    """Return the number of entities of a finished `tag` or `predict` run, as a line."""
+    """Describe the result of a `tag` or `predict` run: number of entities and of sentences."""
     return f"{count(result.entities, 'entity', 'entities')} in {count(result.sentences, 'sentence')}"
 
 

@@ -25,9 +25,10 @@ from core.text.sentence import Entity, Sentence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagResult:
-    """Result of a `tag` run. types: types of the tagger; a span's `type` is an index into them.
+    """Result of a `tag` run.
 
-    sentences, entities: number of tagged sentences and of entities found.
+    types: entity types of the tagger; the `type` of a stored span is an index into this list. sentences, entities:
+    number of tagged sentences and of entities found.
     """
 
     types: Sequence[str]
@@ -37,7 +38,7 @@ class TagResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictResult:
-    """Result of a `predict` run. types: number of entities per type, the most frequent first."""
+    """Result of a `predict` run. types: {entity type: number of entities found}, the most frequent first."""
 
     sentences: int
     entities: int
@@ -46,7 +47,7 @@ class PredictResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictedEntity:
-    """Entity of the tokens from `start` to `end`, exclusive. confidence: 0 to 1."""
+    """Entity that consists of the tokens from `start` up to, but not including, `end`. confidence: 0 to 1."""
 
     start: int
     end: int
@@ -80,12 +81,12 @@ def read_spans(run: Run) -> Spans:
 
 
 def file(run: Run, suffix: str) -> Path:
-    """Return the path of the file of sentences. suffix: `.jsonl` or `.conll`."""
+    """Return the path of a `predict` run's output file. suffix: `.jsonl` or `.conll`."""
     return run.artifacts / f"predictions{suffix}"
 
 
 def write(run: Run, tagged: Iterable[tuple[Sentence, Sequence[float]]]) -> None:
-    """Write sentences with the entities found in them, and the confidence of each entity."""
+    """Write the output files of a `predict` run. tagged: sentences with found entities, and their confidences."""
 
     def written(out: BinaryIO) -> Iterator[Sentence]:
         for sentence, confidence in tagged:
@@ -97,7 +98,7 @@ def write(run: Run, tagged: Iterable[tuple[Sentence, Sequence[float]]]) -> None:
 
 
 def read(run: Run) -> list[Sentence]:
-    """Return the sentences with the entities found."""
+    """Return the sentences of a `predict` run's output file, with the entities found."""
     return [_sentence(line) for line in lines(run)]
 
 

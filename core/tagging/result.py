@@ -27,15 +27,18 @@ from core.text.sentence import Entity, Sentence
 from core.training import saved_models as models
 
 MODEL = "its model"
-MENTIONS = 10  # least mentions of a type that `weakest` considers; the share found of fewer is too uncertain
-FAILED = 0.5  # share of the best seed's F1 below which a tagger did not learn (Dodge et al. 2020)
+# `weakest` ignores types with fewer mentions, because the share that is found of so few mentions is too uncertain.
+MENTIONS = 10
+# A seed failed if its F1 is below this share of the best seed's F1 (Dodge et al. 2020).
+FAILED = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeScores:
-    """F1 of one entity type with taggers A and B, percent, mean over seeds. mentions: number in the test set.
+    """F1 of one entity type with the taggers of two variants, A and B.
 
-    interval_a, interval_b: 95% intervals over seeds and sentences; None if unknown.
+    mentions: number in the test set. a, b: F1 in percent, mean over seeds. interval_a, interval_b: 95% intervals over
+    seeds and sentences; None if unknown.
     """
 
     type: str
@@ -47,7 +50,7 @@ class TypeScores:
 
     @property
     def difference(self) -> float:
-        """A minus B."""
+        """F1 of A minus F1 of B, points."""
         return self.a - self.b
 
 
@@ -61,7 +64,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfound:
-    """Entity type of which no mention was found. mentions: number in the test set. labelled: number in train."""
+    """Entity type of which no mention was found.
+
+    mentions: number of mentions in the test set. labelled: number of mentions in the training set.
+    """
 
     type: str
     mentions: int
@@ -70,7 +76,11 @@ class Unfound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Novelty:
-    """F1 on mentions whose name occurs as an entity in train (`seen`) or not (`unseen`), percent, mean over seeds."""
+    """F1 on the mentions of `seen` or `unseen` names, percent, mean over seeds.
+
+    surfaces: `seen` for names that are entities of the training set, `unseen` for all others. mentions: number of
+    labelled mentions in the test set.
+    """
 
     surfaces: Literal["seen", "unseen"]
     mentions: int
@@ -79,7 +89,7 @@ class Novelty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionDifference:
-    """Option in which two runs differ, and its values; None if a run does not have it."""
+    """Option in which runs A and B differ. a, b: its value in each run; None if the run does not have the option."""
 
     option: str
     a: object
@@ -88,7 +98,7 @@ class OptionDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoReadings:
-    """Test sentence with gold entities, the predictions of two taggers, and the mistakes of each."""
+    """Test sentence with the predictions of two taggers, A and B, and the mistakes of each tagger."""
 
     sentence: Sentence
     a: tuple[Entity, ...]
@@ -98,7 +108,7 @@ class TwoReadings:
 
     @property
     def differs(self) -> bool:
-        """True if the predictions of A and B differ."""
+        """True if taggers A and B predict different entities."""
         return set(self.a) != set(self.b)
 
 
@@ -110,7 +120,7 @@ def read(run: Run) -> FinetuneResult:
 def by_type(a: Sequence[Run], b: Sequence[Run]) -> list[TypeScores]:
     """Return F1 by entity type of two variants, frequent types first (Mahapatra et al. 2022, Table 4).
 
-    a, b: runs of a variant, one per replicate; each score is the mean over all their seeds.
+    a, b: runs of each variant, one per replicate. Each score is the mean over the seeds of all runs.
     """
     arm_a, arm_b = (_evaluations(runs) for runs in (a, b))
     gold = dict(zip(arm_a[0].types, arm_a[0].gold.sum(axis=0).tolist(), strict=True))
@@ -140,7 +150,7 @@ def _evaluations(runs: Sequence[Run]) -> list[Evaluation]:
 
 
 def _intervals(runs: Sequence[Run]) -> Mapping[str, tuple[float, float]]:
-    """Return the 95% interval of F1 by type: the stored one for a single run, else one computed over all runs."""
+    """Return {type: 95% interval of F1}. Intervals of a single run are read; for several runs they are computed."""
     stored = [test.intervals for run in runs if (test := read(run).test)]
     if len(runs) == 1 or not all(stored):
         return stored[0] if len(runs) == 1 and stored else {}
@@ -148,7 +158,7 @@ def _intervals(runs: Sequence[Run]) -> Mapping[str, tuple[float, float]]:
 
 
 def reports(runs: Sequence[Run]) -> list[TypeReport]:
-    """Return seqeval's strict report, mean over all seeds of one variant; [] without one."""
+    """Return seqeval's strict report, averaged over all runs of a variant; [] if a run has no report."""
     lines = [test.report if (test := read(run).test) else () for run in runs]
     if not all(lines):
         return []
@@ -165,7 +175,7 @@ def reports(runs: Sequence[Run]) -> list[TypeReport]:
 
 
 def decodings(runs: Iterable[Run]) -> dict[str, float]:
-    """Return mean F1 over all seeds of some runs, by decoding; {} without a test set."""
+    """Return {decoding: mean test F1 over the seeds of all runs}; {} without a test set."""
     f1s: dict[str, list[float]] = {}
     for test in (read(run).test for run in runs):
         for name, values in test.decodings.items() if test else ():
@@ -174,20 +184,23 @@ def decodings(runs: Iterable[Run]) -> dict[str, float]:
 
 
 def kept_seed(run: Run) -> tuple[int, int]:
-    """Return index and number of the seed whose tagger was kept, the best on dev."""
+    """Return the index and the value of the seed whose tagger was kept because it is best on dev."""
     f1s = read(run).dev.micro_f1
-    # A tie goes to the first seed, as in the run.
+    # Of equal seeds, the run keeps the first.
     place = f1s.index(max(f1s))
     return place, run.manifest.config["seeds"][place]
 
 
 def macro(runs: Sequence[Run]) -> float:
-    """Return macro F1 on the test set, percent, mean over all seeds of a variant. Errors: see `evaluations.read`."""
+    """Return macro F1 on the test set, percent, averaged over the seeds of all runs.
+
+    Errors: see `evaluations.read`.
+    """
     return mean(one.macro_f1() for one in _evaluations(runs))
 
 
 def unfound(runs: Sequence[Run], train: Corpus) -> list[Unfound]:
-    """Return types of which no seed of any run found a mention. Errors: CorpusError as in `evaluations.read`."""
+    """Return the entity types of which no tagger found any mention. Errors: CorpusError as in `evaluations.read`."""
     by_run = [evaluations.read(run) for run in runs]
     tables = [one for tables in by_run for one in tables]
     gold = Counter[str]()
@@ -202,10 +215,10 @@ def unfound(runs: Sequence[Run], train: Corpus) -> list[Unfound]:
 
 
 def weakest(runs: Sequence[Run]) -> Found | None:
-    """Return the type of which the taggers of `runs` find the lowest share of mentions, mean over all seeds.
+    """Return the entity type with the lowest recall over all taggers of `runs`.
 
-    Types with fewer than `MENTIONS` in the test set do not count. None if no type counts, or every mention was found.
-    Errors: CorpusError as in `evaluations.read`.
+    Types with fewer than `MENTIONS` mentions in the test set are ignored. Return None if no type is left, or if every
+    mention was found. Errors: CorpusError as in `evaluations.read`.
     """
     found, gold = Counter[str](), Counter[str]()
     for table in (table for run in runs for table in evaluations.read(run)):
@@ -218,9 +231,10 @@ def weakest(runs: Sequence[Run]) -> Found | None:
 
 
 def by_novelty(run: Run, library: Library) -> list[Novelty]:
-    """Return F1 on mentions whose name occurs, or does not occur, as an entity in train (SOURCES.md, Leaks).
+    """Return F1 on mentions of names seen in training, and F1 on all other mentions (SOURCES.md, Leaks).
 
-    Names are compared without case. Errors: CorpusError if a corpus or a file is gone.
+    A name is seen if it is an entity of the training set; case is ignored. Errors: CorpusError if a corpus or a file is
+    missing.
     """
     known = {_surface(s, e) for s in _all(library, run.manifest.config["train"]) for e in s.entities or ()}
     gold = _tested_on(run, library)
@@ -241,7 +255,7 @@ def by_novelty(run: Run, library: Library) -> list[Novelty]:
 def side_by_side(a: Run, seed_a: int | None, b: Run, seed_b: int | None, library: Library) -> list[TwoReadings]:
     """Return the test sentences with the predictions of two taggers, in corpus order.
 
-    seed_a, seed_b: None for an `evaluate` run. Errors: CorpusError if their test sets differ.
+    seed_a, seed_b: seed of each tagger; None for an `evaluate` run. Errors: CorpusError if the test sets differ.
     """
     if not tested_alike(a, b):
         raise CorpusError(f"{a.id} and {b.id}: were tested on different corpora; compare runs of one test set.")
@@ -266,7 +280,7 @@ def tested_alike(a: Run, b: Run) -> bool:
 
 def test_of(run: Run) -> str:
     """Return the fingerprint of a run's first test set; "" without one."""
-    tests = run.manifest.config["test"]  # a single name if the run is an `evaluate` run
+    tests = run.manifest.config["test"]  # For an `evaluate` run, this is a single name.
     return tests if isinstance(tests, str) else str(tests[0]) if tests else ""
 
 
@@ -283,9 +297,9 @@ def _surface(sentence: Sentence, entity: Entity) -> str:
 
 
 def failed_seeds(run: Run) -> list[int]:
-    """Return seeds whose tagger has less than half the best test F1, or is no better than chance on dev.
+    """Return the seeds whose tagger failed: less than half the best seed's test F1, or no better than chance on dev.
 
-    Means over seeds include these seeds (SOURCES.md, Seeds).
+    Reported means over seeds include these seeds (SOURCES.md, Seeds).
     """
     test = read(run).test
     scores, collapsed = test.micro_f1 if test else (), collapsed_seeds(run)
@@ -294,7 +308,7 @@ def failed_seeds(run: Run) -> list[int]:
 
 
 def collapsed_seeds(run: Run) -> list[int]:
-    """Return seeds whose tagger is no better than chance on dev (`scoring.learnt`).
+    """Return the seeds whose tagger is no better than chance on dev (`scoring.learnt`).
 
     Only dev F1 counts, as for early stopping. A good test F1 does not make up for a dev F1 of 0.
     """
@@ -322,11 +336,12 @@ def differing_settings(a: Run, b: Run) -> list[OptionDifference]:
     ]
 
 
-_SAME_ANYWAY = ("init", "weights", "allow_download")  # the compared encoder, and options that change no score
+# Options to leave out: the encoder, which is what the user compares, and an option that changes no score.
+_SAME_ANYWAY = ("init", "weights", "allow_download")
 
 
 def _settings(run: Run) -> Mapping[str, object]:
-    """Return the config, with the preset's values filled in as the run used them."""
+    """Return the config of a run. For options that the user left to the preset, return the value that the run used."""
     own = {name: value for name, value in _complete(run).items() if value is not None}
     return {**read(run).settings, **own}
 
@@ -335,11 +350,12 @@ def _complete(run: Run) -> Mapping[str, object]:
     """Return the config of a `finetune` run, with the defaults of options that did not exist when it was made."""
     later = [name for name in FinetuneConfig.model_fields if name not in run.manifest.config]
     defaults = {name: FinetuneConfig.model_fields[name].get_default(call_default_factory=True) for name in later}
-    return {**run.manifest.config, **json.loads(json.dumps(defaults))}  # as in a manifest, tuples are lists
+    # A manifest stores tuples as lists, so convert the defaults, too.
+    return {**run.manifest.config, **json.loads(json.dumps(defaults))}
 
 
 def missing(run: Run, library: Library) -> list[str]:
-    """Describe a run's missing corpora, without which the run cannot be repeated, and its model if it is missing."""
+    """Name what a run has lost: corpora, without which it cannot be repeated, and its model; [] if nothing."""
     gone = []
     for role, fingerprint in run.manifest.inputs.items():
         try:

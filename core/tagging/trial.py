@@ -22,18 +22,23 @@ from core.text.source import Places, Source
 from core.text.words import clean, token_places, tokenize
 from core.training import saved_models as models
 
-MOST = 200_000  # characters that are read, about 70 pages
-ENDINGS = ("pdf", "docx", "txt", "odt", "rtf", "html", "eml")  # extensions of files that `read` reads
-SECONDS = 300  # time limit of the taggers
-_MEMORY = 8 << 30  # bytes; a large encoder takes 3 GB
+# Maximum number of characters of a text that are read, about 70 pages.
+MOST = 200_000
+# Extensions of the files that `read` accepts.
+ENDINGS = ("pdf", "docx", "txt", "odt", "rtf", "html", "eml")
+# Time limit of the process that tags.
+SECONDS = 300
+# Memory limit of this process in bytes. A large encoder takes 3 GB.
+_MEMORY = 8 << 30
 _process = Isolated("core.tagging.trial_process", "try a shorter text", SECONDS, memory=_MEMORY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """A text to try. name: its file, "" if it was pasted. left_out: number of paragraphs beyond `MOST` characters.
+    """A text to try taggers on.
 
-    blank: page numbers of the pages of a PDF that have no text.
+    name: name of its file, "" if it was pasted. left_out: number of paragraphs that were left out because the text has
+    more than `MOST` characters. blank: numbers of the pages of a PDF that have no text.
     """
 
     name: str
@@ -44,7 +49,11 @@ class Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Span:
-    """Entity from character `start` to `end` (half-open) of a paragraph, numbered from 0. confidence: 0 to 1."""
+    """Entity in a text.
+
+    paragraph: index of its paragraph, from 0. start, end: characters of the paragraph, `end` exclusive. confidence: 0
+    to 1.
+    """
 
     paragraph: int
     start: int
@@ -55,7 +64,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Entities that one tagger found, in order. types: all types that the tagger knows."""
+    """Entities that one tagger found, in the order of the text. types: all entity types that the tagger knows."""
 
     types: tuple[str, ...]
     spans: tuple[Span, ...]
@@ -66,9 +75,10 @@ Difference = Literal["", "only here", "other type", "other border"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """Entity of one tagger.
+    """Entity that one tagger found, compared with the entities of another tagger.
 
-    difference: "" if the other tagger found the same. other: the other tagger's entity at this place.
+    difference: "" if the other tagger found the same entity. other: the other tagger's entity that differs in type or
+    border, or None.
     """
 
     span: Span
@@ -77,7 +87,7 @@ class Compared:
 
 
 def ready() -> None:
-    """Start the imports of the process that tags, so that the first text takes less time. Returns at once."""
+    """Start the process that tags, and return at once. It imports its modules, so the first text takes less time."""
     _process.ready()
 
 
@@ -89,7 +99,8 @@ def pasted(text: str) -> Text:
 def read(name: str, stream: BinaryIO, check: Callable[[], object] = lambda: None) -> Text:
     """Read a document or a text file in a separate process, and delete its copy on disk.
 
-    check: called every second; may raise an error to stop. Errors: ReadError, ResourceError; ConfigError without text.
+    check: function that is called every second, and may raise an error to stop. Errors: ReadError, ResourceError;
+    ConfigError if the file has no text.
     """
     token = uploads.spool(name, stream)
     try:
@@ -113,10 +124,10 @@ def _text(name: str, extract: Extract) -> Text:
 
 
 def find(model_runs: Sequence[str], text: Text, check: Callable[[], object] = lambda: None) -> dict[str, Found]:
-    """Return {run: entities that its tagger finds} for these `finetune` runs.
+    """Return {run: entities that its tagger finds in the text}.
 
-    check: called every second; may raise an error to stop. Errors: ConfigError if a model is gone; ModelError;
-    ResourceError if the taggers take more than `SECONDS`.
+    model_runs: ids of `finetune` runs. check: function that is called every second, and may raise an error to stop.
+    Errors: ConfigError if a model is missing; ModelError; ResourceError if the taggers take more than `SECONDS`.
     """
     folders = [models.folder(run) for run in map(store().get, model_runs) if models.is_here(run)]
     if len(folders) < len(model_runs):
@@ -140,10 +151,11 @@ def find(model_runs: Sequence[str], text: Text, check: Callable[[], object] = la
 
 
 def _spans(number: int, at: int, cleaned: str, own: str, entities: Iterable[Sequence[Any]]) -> Iterable[Span]:
-    """Yield a sentence's entities as spans of characters of paragraph `number`.
+    """Yield the entities of one sentence as spans of characters of its paragraph.
 
-    at: character at which the sentence begins. own: the sentence's text in the paragraph. cleaned: the same text after
-    cleaning, which was tagged.
+    number: index of the paragraph. at: character of the paragraph at which the sentence begins. own: the sentence's
+    text in the paragraph. cleaned: cleaned text of the sentence, which was tagged. entities: first token, end token,
+    type and confidence of each entity.
     """
     if not entities:
         return
@@ -154,13 +166,13 @@ def _spans(number: int, at: int, cleaned: str, own: str, entities: Iterable[Sequ
 
 
 def kept(found: Found, types: Iterable[str], least: float) -> Found:
-    """Return the entities of these types with at least this confidence."""
+    """Return the found entities that have one of these types and at least the confidence `least`."""
     spans = tuple(span for span in found.spans if span.type in set(types) and span.confidence >= least)
     return Found(types=found.types, spans=spans)
 
 
 def compared(found: Sequence[Found]) -> list[list[Compared]]:
-    """Return the entities of one or two taggers, a list per tagger. With two taggers, mark where they differ."""
+    """Return a list of entities per tagger, for one or two taggers. With two, mark the entities that differ."""
     sides = [each.spans for each in found]
     if len(sides) == 1:
         return [[Compared(span=span, difference="", other=None) for span in sides[0]]]

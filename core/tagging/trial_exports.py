@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Entity as exported. paragraph: from 1. start, end: characters of the paragraph, half-open.
+    """Row of an export: one entity that a tagger found.
 
-    difference: "" if there is one tagger or if both found the same.
+    paragraph: number of its paragraph, from 1. start, end: characters of the paragraph, `end` exclusive. difference: ""
+    if there is only one tagger, or if both taggers found the same entity.
     """
 
     tagger: str
@@ -38,21 +39,21 @@ class Row:
 
 @exporting
 def csv(model_runs: Sequence[str], text: Text, found: Sequence[Found], names: Mapping[str, str]) -> bytes:
-    """Return one row per entity and tagger for a spreadsheet. Text that looks like a formula is escaped.
+    """Return a CSV file with one row per entity and tagger. Text that looks like a formula is escaped.
 
-    found: entities of each run's tagger. names: {run: name of its tagger}.
+    found: entities of each run's tagger, in the order of `model_runs`. names: {run: name of its tagger}.
     """
     out = StringIO()
     writer = tables.DictWriter(out, list(Row.__dataclass_fields__), lineterminator="\n")
     writer.writeheader()
     for row in _rows(model_runs, text, found, names):
         writer.writerow({name: harmless(value) for name, value in asdict(row).items()})
-    return out.getvalue().encode("utf-8-sig")  # Excel recognises UTF-8 by this mark alone
+    return out.getvalue().encode("utf-8-sig")  # Excel recognises UTF-8 only if the file has a byte order mark.
 
 
 @exporting
 def json(model_runs: Sequence[str], text: Text, found: Sequence[Found], names: Mapping[str, str]) -> bytes:
-    """Return the paragraphs and their entities. Arguments: see `csv`."""
+    """Return a JSON file with the paragraphs of the text and their entities. Arguments: see `csv`."""
     entities: list[list[dict[str, object]]] = [[] for _ in text.paragraphs]
     for row in _rows(model_runs, text, found, names):
         entity = {name: value for name, value in asdict(row).items() if name not in ("paragraph", "page")}
@@ -69,7 +70,7 @@ def json(model_runs: Sequence[str], text: Text, found: Sequence[Found], names: M
 def docx(model_runs: Sequence[str], text: Text, found: Sequence[Found], names: Mapping[str, str]) -> bytes:
     """Return the text as a Word document; each entity is highlighted and has a comment. Arguments: see `csv`.
 
-    If both taggers found the same entity, it has one comment.
+    An entity that both taggers found has only one comment.
     """
     from docx import Document
 
@@ -116,7 +117,10 @@ def _comment(one: Compared) -> str:
 def _highlighted(
     written: "WordParagraph", text: str, comments: Sequence[tuple[Compared, str]]
 ) -> Iterator[tuple[list["WordRun"], Compared, str]]:
-    """Write a paragraph, cut at each start and end of an entity. Yield each entity with its runs of text and author."""
+    """Add text to a Word paragraph, in pieces (Word runs) that end where an entity starts or ends.
+
+    Yield, per entity, the runs that it covers, which are highlighted, the entity, and the author of its comment.
+    """
     from docx.enum.text import WD_COLOR_INDEX
 
     spans = [one.span for one, _ in comments]

@@ -17,21 +17,24 @@ from core.tagging.predict import predicted
 from core.text.sentence import Sentence
 from core.text.words import tokenize
 
-THREADS = 2  # few, because `core.isolated` limits the sum of the CPU times of all threads
-Span = tuple[int, int, str, float]  # first token, end, type, confidence
+# Use few threads, because `core.isolated` limits the total CPU time of all threads.
+THREADS = 2
+# First token, end token (exclusive), type and confidence of an entity.
+Span = tuple[int, int, str, float]
 
 
 class Told(TypedDict):
-    """Answer of one tagger. types: all types that it knows. spans: entities of each text."""
+    """Result of one tagger. types: all entity types that the tagger knows. spans: entities found in each text."""
 
     types: list[str]
     spans: list[list[Span]]
 
 
 def answer(models: Sequence[str], texts: Sequence[str]) -> list[Told]:
-    """Return the entities of each text under each model. texts: cleaned sentences of one document, in order.
+    """Return the entities that each model finds in each text.
 
-    Tokens are those of `tokenize`. A GPU is not used, because runs may need its memory. Errors: ModelError.
+    texts: cleaned sentences of one document, in order. Spans refer to the tokens of `tokenize`. The GPU is not used,
+    because runs may need its memory. Errors: ModelError.
     """
     torch.set_num_threads(THREADS)
     sentences = [Sentence(id="", tokens=tokenize(text), text=text, doc="") for text in texts]

@@ -51,18 +51,20 @@ from core.text.source import Places, Source
 from core.text.words import token_places
 from core.training import saved_models as models
 
-WITHIN = "_within"  # suffix of the names of scores that were measured within an epoch
+WITHIN = "_within"  # suffix of the name of a score that was measured before the end of an epoch
 TRAININGS = ("pretrain", "finetune", "experiment", "study")
-SMALLEST_BATCH = 16  # smallest batch of all presets, in sentences
-_TRAINING = ("pretrain", "finetune")  # kinds that train a model themselves; an experiment starts these
+# Smallest batch size of all presets, in sentences.
+SMALLEST_BATCH = 16
+# Kinds of run that train a model themselves; an experiment only starts such runs.
+_TRAINING = ("pretrain", "finetune")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Metric:
     """One curve of a training run.
 
-    name: without type and seed, e.g. `dev_f1`. type: entity type, "" for all. seed: None if the run has only one.
-    steps: number of optimizer steps, or of epochs, `(n,)`, rising. values: `(n,)`.
+    name: name of the value without entity type and seed, such as `dev_f1`. type: entity type, "" for all types. seed:
+    None if the run trains only one seed. steps: number of optimizer steps or epochs, `(n,)`, ascending. values: `(n,)`.
     """
 
     name: str
@@ -73,7 +75,7 @@ class Metric:
 
 
 def curves(run_id: str) -> list[Metric]:
-    """Return the curves of a training run, ordered by first point; reads only new events since the last call."""
+    """Return the curves of a training run, ordered by first point. Only events since the last call are read."""
     history = _history(run_id).read()
     return [_metric(name, curve.steps, curve.values) for name, curve in history.items()]
 
@@ -90,7 +92,7 @@ def _metric(name: str, steps: list[int], values: list[float]) -> Metric:
 
 
 def joined(metrics: Sequence[Metric]) -> list[Metric]:
-    """Merge scores within epochs (`dev_f1_within`) into the curves of scores at the ends of epochs (`dev_f1`)."""
+    """Merge each curve of scores measured during epochs (`dev_f1_within`) into the curve for epoch ends (`dev_f1`)."""
     parts: dict[tuple[str, str, int | None], list[Metric]] = {}
     for metric in metrics:
         parts.setdefault((metric.name.removesuffix(WITHIN), metric.type, metric.seed), []).append(metric)
@@ -105,9 +107,10 @@ def joined(metrics: Sequence[Metric]) -> list[Metric]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaggerCurve:
-    """Dev F1 of one tagger of an experiment, percent, `(n,)`. tagger: its run and seed.
+    """Dev F1 of one tagger during its training in an experiment.
 
-    epochs: when each score was measured, `(n,)`, rising: whole numbers at the ends of epochs, fractions within.
+    variant: name of the text that the tagger was pre-trained on. tagger: run and seed. f1: percent, `(n,)`. epochs:
+    number of epochs trained when each score was measured, `(n,)`, ascending, with fractions.
     """
 
     variant: str
@@ -121,7 +124,8 @@ def tagger_curves(run_id: str) -> list[TaggerCurve]:
     found = []
     for run in trainings(run_id):
         metrics = [each for each in curves(run.id) if each.name.removesuffix(WITHIN) == "dev_f1" and not each.type]
-        an_epoch = {each.seed: each.steps[0] for each in metrics if each.name == "dev_f1"}  # in optimizer steps
+        # Number of optimizer steps in one epoch, by seed.
+        an_epoch = {each.seed: each.steps[0] for each in metrics if each.name == "dev_f1"}
         found += [
             TaggerCurve(
                 variant=_variant(run),
@@ -136,7 +140,7 @@ def tagger_curves(run_id: str) -> list[TaggerCurve]:
 
 
 def _variant(run: Run) -> str:
-    """Name what a tagger of an experiment was pre-trained on: strategy and budget of a selection, else the corpus."""
+    """Name the text that a tagger was pre-trained on: strategy and budget of a selection, or else the corpus."""
     init = str(run.manifest.config["init"])
     if not is_run_id(init):
         return NO_PRETRAINING
@@ -147,7 +151,7 @@ def _variant(run: Run) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedSentence:
-    """A dev sentence with its gold entities, and with the entities found at the newest evaluation."""
+    """A dev sentence twice: with its gold entities, and with the entities found at the newest evaluation."""
 
     gold: Sentence
     found: Sentence
@@ -155,7 +159,7 @@ class WatchedSentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedEpoch:
-    """The watched sentences after `epoch` epochs of a seed."""
+    """The dev sentences that the live page shows, tagged after `epoch` epochs of a seed."""
 
     seed: int
     epoch: float
@@ -163,7 +167,10 @@ class WatchedEpoch:
 
 
 def watched_epoch(run_id: str) -> WatchedEpoch | None:
-    """Return the watched dev sentences of a `finetune` run; None before its first epoch, or if its dev set is gone."""
+    """Return the dev sentences that the live page shows for a `finetune` run, with the entities found so far.
+
+    Return None before the first evaluation, or if the dev set is missing.
+    """
     with suppress(RunError, CorpusError):
         run = store().get(run_id)
         if run.manifest.kind == "finetune" and (now := watched.read(run)):
@@ -179,17 +186,17 @@ def watched_epoch(run_id: str) -> WatchedEpoch | None:
 
 @kept_per_home(8)
 def _by_id(corpus: str, ids: tuple[str, ...]) -> dict[str, Sentence]:
-    """Return sentences of a corpus by their ids. Errors: CorpusError."""
+    """Return {id: sentence} for these sentences of a corpus. Errors: CorpusError."""
     return {each.id: each for block in library().find(corpus).batches() for each in block if each.id in ids}
 
 
 def trainings(run_id: str) -> list[Run]:
-    """Return `run_id` and its descendants that train a model, in the order in which they were needed."""
+    """Return the runs that train a model, among this run and its descendants, in the order in which it needed them."""
     return list({run.id: run for run in _below(run_id)}.values())
 
 
 def _below(run_id: str) -> Iterator[Run]:
-    with suppress(RunError):  # the run was removed
+    with suppress(RunError):  # The run may have been removed.
         run = store().get(run_id)
         if run.manifest.kind in _TRAINING:
             yield run
@@ -205,7 +212,7 @@ def preflight(kind: str, options: Mapping[str, object]) -> Preflight:
 
 
 def difficulty_estimate(options: Mapping[str, object]) -> float | None:
-    """Estimate the seconds of a `difficulty` run; None if this machine has not been timed with the encoder."""
+    """Estimate the seconds of a `difficulty` run; None if no `calibrate` run timed its encoder on this machine."""
     config = DifficultyConfig.parse(dict(options))
     train = library().find(config.train)
     measured = estimates.Speeds(store()).of_classifiers(config.encoder, [train.fingerprint])
@@ -221,10 +228,10 @@ def root_encoder(init: str) -> str:
 
 
 def halved(run_id: str) -> tuple[str, dict[str, object]] | None:
-    """Return `(kind, options)` to run a training again in about half the memory, with the same optimizer steps.
+    """Return the kind and options to repeat a run in about half the memory, with the same optimizer steps.
 
-    The options have twice the accumulation, and so half the micro-batch. None if a micro-batch is one sentence already,
-    or if no training of the run has started.
+    Accumulation is doubled, so micro-batches have half the size. Return None if a micro-batch is already a single
+    sentence, or if no training of the run has started.
     """
     run = store().get(run_id)
     begun = trainings(run_id)
@@ -238,7 +245,8 @@ def halved(run_id: str) -> tuple[str, dict[str, object]] | None:
     if run.manifest.kind == kind:
         return kind, options | {"accumulation": parts}
     parent = begun[-1].manifest.parent
-    if parent and store().get(parent).manifest.kind in ("score", "cascade"):  # its strategies train the models B1 or B2
+    # The strategies of a `score` or `cascade` run train the models B1 or B2, so change the options of these strategies.
+    if parent and store().get(parent).manifest.kind in ("score", "cascade"):
         learnt = [name for name in options["arms"] if name in STRATEGIES and STRATEGIES[name].models]
         own = {name: {**options["strategies"].get(name, {}), "accumulation": parts} for name in learnt}
         return run.manifest.kind, options | {"strategies": options["strategies"] | own}
@@ -270,7 +278,7 @@ def model(run_id: str) -> str:
 
 
 def loading(run_id: str) -> Mapping[str, str]:
-    """Return {description: code that loads the model of a finished training}, without Winnow and with it."""
+    """Return {description: code that loads the model of a finished training}, for use without Winnow and with it."""
     folder = model(run_id)
     if store().get(run_id).manifest.kind == "pretrain":
         return {
@@ -284,7 +292,7 @@ def loading(run_id: str) -> Mapping[str, str]:
     whole = f"On the command line, as it was evaluated{_on_dev(dev.get(as_evaluated))}"
     asked = {"model": folder, "corpus": "TEXT.txt", "constrained": trained.within_bioes}
     by_winnow = {whole: command("predict", asked)}
-    if trained.network != "encoder":  # other software cannot load Winnow's own networks
+    if trained.network != "encoder":  # Other software cannot load Winnow's own networks.
         return by_winnow
     without, f1s = "the CRF's transitions", dev.get("argmax")
     if trained.layers == "mix":
@@ -300,20 +308,20 @@ def loading(run_id: str) -> Mapping[str, str]:
 
 
 def _of_last_layers(run_id: str, seeds: Sequence[int]) -> list[float]:
-    """Return the dev F1 per seed of taggers that mix layers, measured without the mix."""
+    """Return the dev F1 of each seed's tagger with the last layer alone; only taggers that mix layers have it."""
     outcomes = (evaluations.read_outcome(store().get(run_id), seed) for seed in seeds)
     return [one.last_layer for one in outcomes if one and one.last_layer is not None]
 
 
 def _on_dev(f1s: Sequence[float] | None, aside: str = "") -> str:
-    """Return the mean over seeds in words; "" without scores."""
+    """Return the mean dev F1 over seeds as words in parentheses; "" without scores. aside: remark to append."""
     return f" (score {mean(f1s):.1f} on the dev set{aside})" if f1s else ""
 
 
 def here() -> dict[str, str]:
     """Return {run id: name} of the finished `finetune` runs whose model still exists, newest first.
 
-    Leave out the taggers of a review of labels, because each lacks a part of the training set.
+    Taggers that a `review` run trained are left out, because each was trained on only a part of the training set.
     """
     reviews = {run.id for run in store().list("review")}
     done = [run for run in store().list("finetune", state="succeeded") if run.manifest.parent not in reviews]
@@ -321,9 +329,9 @@ def here() -> dict[str, str]:
 
 
 def shares_found(run_id: str) -> dict[str, float]:
-    """Return {entity type: share of its mentions in the test set that a tagger finds, 0 to 1}; {} without a test set.
+    """Return {entity type: recall on the test set, 0 to 1}, averaged over seeds; {} without a test set.
 
-    The share is the recall, mean over seeds. Types without mentions in the test set are left out. Errors: RunError.
+    Types without mentions in the test set are left out. Errors: RunError.
     """
     lines = tagger_tables.reports([store().get(run_id)])
     return {line.type: line.recall / 100 for line in lines if line.support and line.type != MICRO}
@@ -331,9 +339,10 @@ def shares_found(run_id: str) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retraining:
-    """Tagger to train again because its model does not exist. options: options of the `finetune` run.
+    """Tagger to train again because its model does not exist.
 
-    seconds: estimate; None if this machine has not been timed. run: id of the run if it has started, else "".
+    options: options of the new `finetune` run. seconds: estimated time; None if this machine has not been timed. run:
+    id of the new run if it has already started, else "".
     """
 
     name: str
@@ -343,16 +352,16 @@ class Retraining:
 
 
 def retraining(run_ids: Mapping[str, str]) -> Retraining | None:
-    """Return the first of these `finetune` runs that can be trained again with one seed; None if none can.
+    """Return how to repeat one of these `finetune` runs with a single seed; None if no run can be repeated.
 
-    run_ids: {finetune run: its name}. A run whose pre-trained encoder was not kept cannot be trained again.
+    run_ids: {finetune run: its name}. A run cannot be repeated if its pre-trained encoder was not kept.
     """
     for run_id, name in sorted(run_ids.items(), key=lambda item: is_run_id(_begins(item[0]))):
         run = store().get(run_id)
         if is_run_id(_begins(run_id)) and not models.is_here(store().get(_begins(run_id))):
             continue
         seeds = run.manifest.config["seeds"]
-        # Change the seeds: with the same options, the finished run, which lacks its model, would be returned.
+        # Change the seeds, because the same options would give back the finished run, which has no model.
         seed = seeds[0] if len(seeds) > 1 else seeds[0] + 1000
         options = {**run.manifest.config, "seeds": (seed,)}
         with suppress(WinnowError):
@@ -364,15 +373,16 @@ def retraining(run_ids: Mapping[str, str]) -> Retraining | None:
 
 
 def _begins(run_id: str) -> str:
-    """Return the id of the pre-training, or the encoder, that a tagger started from."""
+    """Return what a tagger started from: the id of a pre-training, or the name of an encoder."""
     init = str(store().get(run_id).manifest.config["init"])
     return init.removesuffix("/artifacts/model").rsplit("/", 1)[-1]
 
 
 def names(run_ids: Sequence[str]) -> dict[str, str]:
-    """Name `finetune` runs by training set, pre-training, and variant and replicate; equal names get a date.
+    """Return {run id: name} for `finetune` runs. Equal names get a date.
 
-    The variant is left out if the pre-training says it. A name that the user gave to a run comes first.
+    A name given by the user is used. Otherwise, the name consists of training set, pre-training, variant and replicate.
+    The variant is left out if it follows from the pre-training.
     """
     parts: dict[str, str] = {}
     for run in store().list("experiment", state="succeeded"):
@@ -404,10 +414,11 @@ FOUND_ENDINGS = (".jsonl", ".csv", ".conll")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundEntity:
-    """Entity. start, end: characters of its sentence's `text`, so that `text[start:end]` is the entity.
+    """Entity that a `predict` run found. All ends are exclusive.
 
-    line: line of the file where it begins. file_start, file_end: characters of the whole file, None unless the file is
-    plain text. first_token, end_token: tokens of the sentence. All ends are exclusive.
+    start, end: characters of the sentence's `text`, so that `text[start:end]` is the entity. line: line of the file in
+    which the entity begins. file_start, file_end: characters of the whole file; None unless it is plain text.
+    first_token, end_token: tokens of the sentence.
     """
 
     start: int
@@ -424,7 +435,7 @@ class FoundEntity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundSentence:
-    """Sentence with its entities. text: as in the file. file, line, page: where it begins, None if unknown."""
+    """Tagged sentence. text: its text in the file. file, line, page: where the sentence begins; None if unknown."""
 
     id: str
     file: str | None
@@ -458,9 +469,9 @@ def export_found(run_id: str, given: str = "", report: ReadReport | None = None)
 def found_sentences(run_id: str, given: str = "", report: ReadReport | None = None) -> Iterator[FoundSentence]:
     """Yield the sentences that a finished `predict` run tagged, in order.
 
-    given: tagged file or folder. The file is read again, because a corpus keeps only cleaned text. Without the file, or
-    if it has changed, places refer to the cleaned text. report: counts unreadable rows, complete after the last
-    sentence.
+    given: path of the tagged file or folder; "": the file that the corpus was imported from. It is read again, because
+    a corpus keeps only cleaned text. If the file is missing or has changed, positions refer to the cleaned text.
+    report: report that counts unreadable rows; it is complete after the last sentence.
     """
     run = store().get(run_id)
     lines = predictions.lines(run)
@@ -470,18 +481,18 @@ def found_sentences(run_id: str, given: str = "", report: ReadReport | None = No
 
 
 def _sentences(corpus: Corpus, given: str, report: ReadReport) -> Iterator[Sentence]:
-    """Yield the corpus's sentences, with their place in the file if the file still has the same text."""
+    """Yield the sentences of a corpus, with their position in the file if the file still has the same text."""
     stored = chain.from_iterable(corpus.batches())
     again = _read_again(corpus, given, report)
     for sentence in stored:
         # The file also has sentences that the import left out, for example because a label was lost.
         own = next((each for each in again if each.id == sentence.id), None)
         yield own or sentence
-    deque(again, maxlen=0)  # read to the end, so that the report is complete
+    deque(again, maxlen=0)  # Read the file to its end, so that the report is complete.
 
 
 def _read_again(corpus: Corpus, given: str, report: ReadReport) -> Iterator[Sentence]:
-    """Yield the sentences of a corpus's file; none if the file is gone or cannot be read."""
+    """Yield the sentences of the file that a corpus was imported from; none if it is missing or cannot be read."""
     with suppress(WinnowError, OSError):
         config = AddConfig(path=str(Path(given).absolute())) if given else _import(corpus)
         if config and Path(config.path).exists():
@@ -489,7 +500,7 @@ def _read_again(corpus: Corpus, given: str, report: ReadReport) -> Iterator[Sent
 
 
 def _import(corpus: Corpus) -> AddConfig | None:
-    """Return the options of the import that made a corpus."""
+    """Return the options of the import that created a corpus; None if its run is missing or is no import."""
     try:
         run = store().get(str(corpus.origin.get("run", "")))
     except RunError:
@@ -534,7 +545,7 @@ _COLUMNS = ("file", "line", "page", "start", "end", "text", "type", "confidence"
 
 def _write_csv(sentences: Iterable[FoundSentence], out: BinaryIO) -> None:
     """Write one entity per row. Text that a spreadsheet would run as a formula gets a quote in front."""
-    text = TextIOWrapper(out, encoding="utf-8-sig", newline="")  # Excel recognises UTF-8 by this mark alone
+    text = TextIOWrapper(out, encoding="utf-8-sig", newline="")  # Excel recognises UTF-8 only by a byte order mark.
     writer = csv.DictWriter(text, _COLUMNS, extrasaction="ignore")
     writer.writeheader()
     for sentence in sentences:

@@ -27,7 +27,7 @@ class Watched:
 
 
 def writer(folder: Path) -> Callable[[float, Sequence[Sentence], Sequence[Prediction]], None]:
-    """Return a function that stores the entities found in the first dev sentences with gold entities.
+    """Return a function that stores the entities found in the first `SENTENCES` dev sentences with gold entities.
 
     folder: folder of the seed's checkpoints.
     """
