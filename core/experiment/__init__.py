@@ -1,12 +1,13 @@
 """Compare the variants of an experiment and give each a verdict; a study repeats this on several tasks.
 
-Modules, from options to result:
+The main modules, in the order in which an experiment uses them:
 
 - `config`, `arms`: options, and the variants to run
-- `steps`: runs of each variant, in order
+- `steps`: the runs that each variant needs, in order
 - `cost`, `foresight`: estimates before the start
-- `kind`: makes the runs
+- `kind`: executes the runs
 - `leaderboard`: scores and verdicts
-- `result`, `tables`, `words`: data to store and words to show
-- `study`: the same on several tasks
+- `result`: the result as it is stored
+- `tables`, `words`: the result as it is shown
+- `study`: the same comparison on several tasks
 """

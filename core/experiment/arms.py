@@ -1,23 +1,24 @@
 """The variants (arms) of an experiment: their differences from `none`, their baselines and controls, and their order.
 
-An arm differs from `none` in one respect: pre-training text (MLM), source of word vectors or of frozen encoder states,
-labels of other corpora, L_C itself, or order of training. All arms share the rest. A reference variant (`dictionary`)
-trains nothing: another kind of run finds the entities of the test sets.
+An arm differs from `none` in one respect: the text for pre-training (MLM), the source of word vectors or of frozen
+encoder states, labels of other corpora, L_C itself, or the order of training. All other settings are the same for all
+arms. A reference variant (such as `dictionary`) trains nothing: a run of another kind finds the entities in the test
+sets.
 
-To add a kind of arm, add an entry to `_FIXED` or, if its name carries a value (`skl:2`), to `_NAMED`. Strategies
-need no entry. An entry sets `without`, because sentences about the verdict use it. Then check in this file:
+To add an arm, add an entry to `_FIXED`. If its name includes a value (`skl:2`), add the entry to `_NAMED` instead.
+Strategies need no entry. An entry sets `without`, because sentences about the verdict use it. Then check in this file:
 
-- `Arm.needs` and `_LACKS`, if the arm requires a corpus that no other field asks for
-- `Arm.networks`, if it equals `none` under some networks
-- for an arm with a control: `Arm.own_control`, which `control` and `complete` read, and `_AGAINST`, the words for the
-  control; the control's own entry has `control=True`. A control that several arms share is named in `control` and
-  `complete` instead
-- for a new field: `experiment/steps.py` and `experiment/cost.py`, which read the fields
+- `Arm.needs` and `_LACKS`, if the arm requires a corpus
+- `Arm.networks`, if the arm does not differ from `none` with some networks
+- for an arm with its own control: `Arm.own_control`, and `_AGAINST`, which describes the control. Set `control=True` in
+  the control's own entry
+- for an arm that shares its control with other arms: the functions `control` and `complete`
+- for a new field of `Arm`: `experiment/steps.py` and `experiment/cost.py`, which read the fields
 
-To add a reference variant, write a kind of run with the option `test` whose artifacts are those of `dictionary`: an
-evaluation and predictions per test set. Then add an entry to `KINDS` in `experiment/reference.py`, from which its arm
-is made. Leaderboard, tables, report, pages, swapped halves, resume and Ray need no changes
-(`tests/experiment/test_every_arm.py`).
+To add a reference variant, write a kind of run with the option `test`. It must write the same artifacts as the kind
+`dictionary`: an evaluation and predictions per test set. Then add an entry to `KINDS` in `experiment/reference.py`; the
+arm is created from it. No changes are needed for leaderboard, tables, report, pages, swapped halves, resuming and Ray
+(`tests/experiment/test_every_arm.py` checks this).
 
 An estimate (`labels:+100`) only trains taggers on parts of L_C. Its results are in a separate table (`more_labels.py`).
 """
@@ -38,25 +39,25 @@ from core.tagging.config import check_settings
 from core.training.settings import TaggerSettings
 
 NONE, RANDOM, CONTROL, STATES, ALL = "none", "random", "random-only", "states", "all"
-CONTROLS = (RANDOM, CONTROL, "length-matched-random")  # baselines of a selection; they get no verdict
+CONTROLS = (RANDOM, CONTROL, "length-matched-random")  # baselines of selections; they get no verdict
 WHOLE = "100%"
-ENCODER = "encoder:"  # prefix of an axis: every arm is also run from that encoder
-OTHER_NAMES = {"monolingual": NONE, "base": NONE}  # names used by Murthy et al. 2018 and Ma et al. 2023
-AUGMENT = "dataaug"  # the only method of rebuilding L_C that needs no PVI
-SHARE = "low-share"  # the only method whose rate may be 0%; at 0%, the others would leave L_C unchanged
-GROWS = (AUGMENT, "random2low", "highc2low")  # methods that add changed copies of sentences to L_C
+ENCODER = "encoder:"  # Prefix of the additional encoders in the option `axis`.
+OTHER_NAMES = {"monolingual": NONE, "base": NONE}  # Other names of `none`: Murthy et al. 2018, Ma et al. 2023.
+AUGMENT = "dataaug"  # The only method of rebuilding L_C that needs no PVI.
+SHARE = "low-share"  # The only method whose rate may be 0%. At 0%, all other methods would leave L_C unchanged.
+GROWS = (AUGMENT, "random2low", "highc2low")  # Methods that add changed copies of sentences to L_C.
 PART, COPIES, BASE, SPAN = "random-part", "copies", "base", "span"
 DICTIONARY, NAMES = "dictionary", f"{NONE}+dictionary"
 SELF_TRAIN, DISTANT = "self-train", "distant"
-PSEUDO = "2000"  # budget of the selections that get pseudo-labels
-MORE = "labels"  # first part of an estimate's name, such as labels:+100
+PSEUDO = "2000"  # Budget in sentences of a selection that gets pseudo-labels.
+MORE = "labels"  # First part of the name of an estimate, such as `labels:+100`.
 SIZE: int = RebuildOptions.model_fields["size"].default
-BINS: Mapping[str, str] = {  # bins of CEIM, in words
+BINS: Mapping[str, str] = {  # {bin of CEIM (name minus context): what its mentions have in common, in words}
     "low": "whose context is more informative",
     "near_zero": "whose name and context are equally informative",
     "high": "whose name is more informative",
 }
-# {control, without the value in its name: what it uses, in words}
+# {name of a control, without a value: the text or tagger that it uses, in words}
 _AGAINST: Mapping[str, str] = {
     RANDOM: "a random selection of as many tokens",
     CONTROL: "a random selection of as many tokens",
@@ -86,21 +87,23 @@ class Arm:
     task: True for MLM on T_C.
     strategy: strategy that selects S_C for MLM.
     budget: budget of S_C in place of the experiment's budgets; "" to run the arm once per budget.
-    source: corpus for the word vectors, or the name of imported vectors. If `states` is True, the corpus for MLM.
+    source: corpus from which word vectors are learnt, or the name of imported vectors. If `states` is True, the corpus
+        for MLM.
     states: True if the network also reads the encoder's frozen states.
     assisting: SKL below which sentences of the assisting corpus are added to L_C; 0: none are added.
-    rebuild, rate: method that rebuilds L_C, and its rate (a share; unused by `dataaug`).
+    rebuild: method that rebuilds L_C; "": L_C is not rebuilt.
+    rate: rate of the method, from 0 to 1; unused by `dataaug`.
     lpft: True to train in two stages.
     without: what `none` has instead, in words, such as "random word vectors".
     encoder: encoder in place of the experiment's own.
     control: True for the control of another arm. A control replaces the other arm's sentences with the same number of
         random ones, its changed copies with unchanged ones, or its tagger with the plain span tagger.
     size: number of sentences in a training set of fixed size; 0: not fixed.
-    bin: CEIM bin from which `size` more sentences are added; "none": no bin.
-    tagger: options of its taggers that differ from those of `none`.
-    names: True if its taggers use the experiment's dictionary.
-    first: name of another labelled corpus that its taggers train on before L_C.
-    pseudo: SELF_TRAIN or DISTANT if its taggers train on pseudo-labels of the selection; no MLM is run on it then.
+    bin: CEIM bin from which `size` more sentences are added; "none": no sentences are added.
+    tagger: options of the arm's taggers that differ from those of `none`.
+    names: True if the arm's taggers use the experiment's dictionary.
+    first: name of another labelled corpus that the arm's taggers train on before L_C.
+    pseudo: SELF_TRAIN or DISTANT if the arm's taggers train on pseudo-labels of S_C. MLM then does not use S_C.
     reference: for a reference variant, the kind of run that finds the entities of the test sets.
     value: value in the name of a reference variant, such as FOLDER in zero-shot:FOLDER.
     more: for an estimate, the number of further labelled sentences; 0 for all other arms.
@@ -162,7 +165,7 @@ class Arm:
 
     @property
     def measures(self) -> bool:
-        """True if rebuilding L_C requires the PVI of its mentions."""
+        """True if the arm rebuilds L_C by a method that requires the PVI of the mentions in L_C."""
         return self.rebuild not in ("", AUGMENT)
 
     @property
@@ -179,7 +182,7 @@ class Arm:
 
     @property
     def base(self) -> str:
-        """Name of the baseline: the random set of the same size for a set of fixed size, else `none`."""
+        """Name of the arm's baseline: `none`, or a random training set of the same size if the arm fixes the size."""
         return f"{BASE}:{self.size}" if self.size and not self.control else NONE
 
     @property
@@ -208,7 +211,7 @@ class Arm:
         if self.source:
             return ("bilstm", "charcnn")
         if self.tagger:
-            return ("encoder",) if self.control else ON_ENCODER  # on span taggers, this control would equal `none`
+            return ("encoder",) if self.control else ON_ENCODER  # with span taggers, the control equals `none`
         if self.names or self.pseudo:
             return ("encoder",)
         return ON_ENCODER if self.adapts or self.lpft or self.first else get_args(Network)
@@ -216,9 +219,9 @@ class Arm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A variant of an experiment, one row of its leaderboard: an arm, at a budget if it selects.
+    """A variant of an experiment: an arm, with a budget if the arm selects text. The leaderboard has a row for each.
 
-    budget: size of the selection, or one of several sizes of the source text; "" for an arm without such a size.
+    budget: budget of the selection. For a source with several values of `cap_tokens`, one of these values. Else "".
     """
 
     arm: Arm
@@ -229,7 +232,7 @@ class Cell:
 
 
 def _pseudo(kind: str, summary: str) -> tuple[Arm, Arm]:
-    """Return (the arm for SELF_TRAIN or DISTANT, its control on random sentences)."""
+    """Return an arm that trains on pseudo-labels, and its control on random sentences. kind: SELF_TRAIN or DISTANT."""
     arm = Arm(
         name=kind,
         summary=summary,
@@ -393,7 +396,7 @@ def _rebuild(name: str, value: str) -> Arm:
     share = float(match[1]) / 100 if match else math.nan
     if not 0 <= share <= 1 or (not share and method != SHARE):
         raise ConfigError(f"arms: {name!r} needs a share; write for example {method}:20%.")
-    # 30% and 30.0% are one arm, under one name.
+    # Write 30.0% as 30%, so that both name the same arm.
     rate = f"{share * 100:.12g}%"
     summary = f"The training set, rebuilt by {method} at a rate of {rate}."
     return Arm(name=f"{method}:{rate}", summary=summary, rebuild=method, rate=share, without="the labels as they are")
@@ -417,7 +420,7 @@ _NAMED: Mapping[str, tuple[str, Callable[[str, str], Arm]]] = {
 }
 FIXED_NAMES = tuple(_FIXED)
 ARM_NAMES = (*FIXED_NAMES, *STRATEGIES)
-# `complete` adds these controls, so the help explains them but does not offer them.
+# The help explains these controls but does not list them among the arms, because `complete` adds them.
 COPIES_HELP = (
     "Each variant (arm) that adds labelled sentences is also compared with copies:ARM, the same number of unchanged "
     "copies."
@@ -426,7 +429,7 @@ ARM_SHAPES = tuple(f"{head}:{value}" for head, (value, _) in _NAMED.items() if h
 
 
 def find(name: str) -> Arm:
-    """Return the arm of that name. Errors: ConfigError, which lists all names."""
+    """Return the arm called `name`. Errors: ConfigError if `name` is unknown or its value is not valid."""
     name = OTHER_NAMES.get(name, name)
     if name in _FIXED:
         return _FIXED[name]
@@ -440,19 +443,22 @@ def find(name: str) -> Arm:
 
 
 def of_bias(names: Iterable[str]) -> bool:
-    """Return True for arms as in Ma et al. 2023: some change L_C or the tagger, none uses other text or labels."""
+    """Return True if an experiment with these arms is like those of Ma et al. 2023.
+
+    That requires that at least one arm changes L_C or the tagger, and that no arm pre-trains or uses other labels.
+    """
     named = [find(name) for name in names]
     others = any(arm.pretrains or arm.assisting or arm.first for arm in named)
     return any(arm.rebuild or arm.tagger for arm in named) and not others
 
 
 def complete(names: Sequence[str], given: Mapping[str, object], network: str, size: int = SIZE) -> tuple[str, ...]:
-    """Normalise `names` and add the baselines that a verdict requires: `none` and the controls.
+    """Return `names` in normal form, with the baselines that a verdict requires: `none` and the controls.
 
-    given: the experiment's corpora by option, "" or () if not given. size: number of sentences in the training
-    set of a `low-share` arm.
+    given: {option of the experiment: its value}; "" or () for a corpus that was not given.
+    size: number of sentences in the training set of a `low-share` arm.
     Errors: ConfigError for an unknown arm, for an arm whose corpora are missing, and for an arm that does not differ
-    from `none` under `network`.
+    from `none` with `network`.
     """
     arms = {arm.name: sized(arm, size) for arm in map(find, names)}
     given = {**given, "words": given.get("sources") or given.get("imported_vectors")}
@@ -476,7 +482,7 @@ def complete(names: Sequence[str], given: Mapping[str, object], network: str, si
 
 
 def check_taggers(names: Sequence[str], settings: TaggerSettings) -> None:
-    """Check each arm's tagger options, added to the shared `settings`, before any training. Errors: ConfigError."""
+    """Check before any training that each arm's own tagger options fit the shared `settings`. Errors: ConfigError."""
     for name in names:
         check_settings(settings.model_copy(update=find(name).tagger))
 
@@ -495,8 +501,8 @@ def cells(
     encoders: encoders in addition to the experiment's own. Every arm is also run from these, except reference variants
         and estimates.
     size: number of sentences in the training set of a `low-share` arm.
-    caps: numbers of tokens to use from a source; if there are several, each has its own variant.
-    imported: names of imported word vectors, which need no source text.
+    caps: numbers of tokens to use from a source corpus; with several numbers, there is one variant per number.
+    imported: names of imported word vectors; their arms use no source corpus.
     """
     amounts = [f"{cap}tokens" for cap in caps] if len(caps) > 1 else [""]
     lines: list[Cell] = []
@@ -524,7 +530,10 @@ def set_size(rebuild: Mapping[str, object]) -> int:
 
 
 def sized(arm: Arm, size: int) -> Arm:
-    """Set the size of a `low-share` arm, whose baseline is a random set of the same size; return others unchanged."""
+    """Return the arm, with `size` as the size of its training set if it is a `low-share` arm.
+
+    The baseline of a `low-share` arm is a random training set of the same size.
+    """
     shares = arm.rebuild == SHARE and not arm.size
     return replace(arm, size=size, without=f"{size:,} random sentences") if shares else arm
 
@@ -532,8 +541,9 @@ def sized(arm: Arm, size: int) -> Arm:
 def claimed(cells: Sequence[Cell], name: str) -> Cell | None:
     """Return the variant that the planned test is about; None if no arm is judged.
 
-    It has the arm called `name`, else the first arm that selects, else the first judged arm. It has the first of the
-    arm's budgets, and the experiment's own encoder.
+    Its arm is the one called `name`. Without such an arm, take the first arm that is run once per budget. Without that,
+    take the first arm that gets a verdict.
+    Its budget is the first of that arm's budgets. Its encoder is the experiment's own.
     """
     judged = [cell for cell in cells if cell.arm.judged and not cell.arm.encoder]
     named = [cell for cell in judged if cell.arm.name == name]
@@ -545,8 +555,8 @@ def as_much_as(cell: Cell, cells: Sequence[Cell], name: str) -> Cell | None:
 
     One strategy prefers short sentences, another long ones, so equal numbers of sentences are not equal amounts of
     text. Therefore only the claim's arm (or the first strategy, if the claim selects nothing) follows its budget in
-    sentences. At each budget, all other variants select as many tokens as that arm. If that arm lacks the budget, they
-    select a multiple (`times`) of the tokens that it has at its first budget.
+    sentences. At each budget, all other variants select as many tokens as that arm. If that arm is not run at a budget,
+    the others select a multiple (`times`) of the tokens that it selects at its first budget.
     """
     if not cell.arm.chooses or Budget.parse(cell.budget).unit == "tokens":
         return None
@@ -560,14 +570,14 @@ def as_much_as(cell: Cell, cells: Sequence[Cell], name: str) -> Cell | None:
 
 
 def times(cell: Cell, other: Cell) -> float:
-    """Return the budget of `cell` divided by that of `other`, the variant that sets its number of tokens."""
+    """Return the budget of `cell` divided by the budget of `other`, the variant that sets the number of tokens."""
     return Budget.parse(cell.budget).value / Budget.parse(other.budget).value
 
 
 def baseline(cell: Cell, others: Sequence[Cell]) -> Cell:
-    """Return the baseline of `cell`: `none` from the same encoder, or the random set of the same size.
+    """Return the baseline of `cell`: `none` with the same encoder, or a random training set of the same size.
 
-    The baseline of another encoder's `none` is the experiment's own `none`.
+    The baseline of `none` with another encoder is `none` with the experiment's own encoder.
     """
     encoder = "" if cell.arm.plain_name == NONE else cell.arm.encoder
     return next(other for other in others if (other.arm.plain_name, other.arm.encoder) == (cell.arm.base, encoder))
@@ -578,8 +588,8 @@ def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
 
     The controls (SOURCES.md, Random controls) are: `random` at the same budget for a selection; `random-only` for TAPT;
     frozen states of the original encoder for `lm`; the same number of random assisting sentences for `skl`; unchanged
-    copies for changed copies; the plain span tagger for MINER; the same number of random sentences for `distant` and
-    `self-train`.
+    copies for methods that add changed copies; the plain span tagger for MINER; the same number of random sentences for
+    `distant` and `self-train`.
     DAPT uses all of D_C and has no control.
     """
     arm = cell.arm
@@ -597,7 +607,7 @@ def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
 
 
 def against(cell: Cell) -> str:
-    """Describe what a control uses, such as "unchanged copies of the same sentences"; "" for other variants."""
+    """Describe the text or tagger of a control, such as "unchanged copies of the same sentences"; else return ""."""
     name = cell.arm.plain_name
     return _AGAINST.get(name) or _AGAINST.get(name.partition(":")[0], "")
 

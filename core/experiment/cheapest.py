@@ -1,16 +1,16 @@
 """Find the variant of an experiment that gains most points of F1 per minute, and describe it in a sentence.
 
 Each variant has a confidence interval of its gain over `none`, corrected for the number of variants (Bonferroni). It
-also has two costs beyond those of `none`: machine time and a person's time. They are never added, because only the user
-knows what a minute of work is worth.
+also has two costs beyond those of `none`: machine time and a person's time. The two costs are never added up, because
+only the user knows what a minute of work is worth.
 
-A variant is the cheapest in one kind of time if two conditions hold. Its interval is above 0. Its highest cost per
-point, at the lower end of its interval, is below the lowest cost per point of every other variant. A variant is the
-cheapest overall if this holds for machine time and it costs a person no more per point than any other variant. If the
-cheapest variants differ between machine time and a person's time, the sentence names both.
+A variant is the cheapest in machine time, or in a person's time, if two conditions hold. Its interval is above 0. Its
+highest cost per point, at the lower end of its interval, is below the lowest cost per point of every other variant. A
+variant is the cheapest overall if it is the cheapest in machine time and costs a person no more per point than any
+other variant. If different variants are the cheapest in machine time and in a person's time, the sentence names both.
 
-If all gains and costs are equal, a variant is named in at most 5% of cases. This requires an interval that misses its
-true gain, and in at least 95% of cases no interval does.
+If all variants have equal gains and costs, one is named in at most 5% of cases: only if an interval misses the true
+gain, and in at least 95% of cases no interval does.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,8 +28,8 @@ from core.stats.bootstrap import Difference, compare, compare_line
 from core.stats.pooled import Estimate
 
 LEVEL = 0.95
-LEAST = 60.0  # lower limit of a variant's cost in seconds, because shorter times differ by chance
-MOST_TIMES = 16  # a forecast multiplies the number of replicates by at most this
+LEAST = 60.0  # Lower limit of a variant's machine time in seconds: shorter times differ by chance.
+MOST_TIMES = 16  # Forecasts multiply the number of replicates by at most this factor.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +37,9 @@ class Way:
     """A variant with its gain over `none` and its cost.
 
     lo, hi: confidence interval of the gain in points of F1, corrected for the number of variants.
-    seconds: machine time of using the variant once, beyond that of `none`; at least LEAST.
-    person_seconds: time that a person must work for the variant.
-    estimate: the gain with the parts of its variance.
+    seconds: machine time to use the variant once, minus that of `none`; at least LEAST.
+    person_seconds: time in seconds that a person must work for the variant.
+    estimate: the gain, and the components of its variance.
     """
 
     name: str
@@ -55,22 +55,22 @@ class Way:
         return self.estimate.delta
 
     def best(self, cost: "Cost") -> float:
-        """Return the least seconds per point that the interval allows; inf if it allows no gain."""
+        """Return the cost in seconds per point at the upper end of the interval; inf if that end is not above 0."""
         return cost(self) / self.hi if self.hi > 0 else inf
 
     def worst(self, cost: "Cost") -> float:
-        """Return the most seconds per point that the interval allows; inf if it allows no gain."""
+        """Return the cost in seconds per point at the lower end of the interval; inf if that end is not above 0."""
         return cost(self) / self.lo if self.lo > 0 else inf
 
     def words(self, ways: Sequence["Way"]) -> str:
-        """Return name, gain and cost in words. ways: all variants; if any takes a person's time, name that cost too."""
+        """Return name, gain and machine time in words; a person's time too, if one of the variants `ways` takes any."""
         machine = "less than a minute" if self.seconds <= LEAST else duration(self.seconds)
         person = f" and {duration(self.person_seconds) if self.person_seconds else 'none'} of your time"
         interval = f"{self.gain:+z.1f} points [{self.lo:+z.1f}, {self.hi:+z.1f}]"
         return f"{self.name} ({interval} in {machine} of machine time{person * _asks(ways)})"
 
     def repeated(self, times: int) -> "Way":
-        """Return the variant with the interval expected for the same gain and `times` as many replicates."""
+        """Return a copy with the interval expected for `times` as many replicates, if the gain stays the same."""
         one = self.estimate
         shrunk = sqrt((one.falling / times + one.fixed) / max(one.falling + one.fixed, 1e-12))
         lo, hi = self.gain - (self.gain - self.lo) * shrunk, self.gain + (self.hi - self.gain) * shrunk
@@ -91,7 +91,10 @@ def by_person(way: Way) -> float:
 
 
 def winner(ways: Sequence[Way], cost: Cost = by_machine) -> Way | None:
-    """Return the variant whose interval shows that it gains more per second than all others; None if there is none."""
+    """Return the variant whose highest cost per point is below the lowest of all others; None if there is none.
+
+    cost: function that returns the cost of a variant in seconds.
+    """
     for way in ways:
         if way.worst(cost) < _least(ways, way, cost):
             return way
@@ -99,12 +102,12 @@ def winner(ways: Sequence[Way], cost: Cost = by_machine) -> Way | None:
 
 
 def _least(ways: Sequence[Way], way: Way, cost: Cost) -> float:
-    """Return the fewest seconds per point that the other variants' intervals allow; inf if there are none."""
+    """Return the lowest cost per point, in seconds, of all variants except `way`; inf if there are no others."""
     return min((other.best(cost) for other in ways if other is not way), default=inf)
 
 
 def found(ways: Sequence[Way], missing: Sequence[str] = ()) -> Cheapest:
-    """Return the cheapest variant, described in sentences.
+    """Find the cheapest of the variants and describe it in sentences.
 
     missing: kinds of variants that were not compared, in words.
     """
@@ -163,7 +166,7 @@ def _cheapest_in(whose: str, way: Way, ways: Sequence[Way]) -> str:
 
 
 def _free(ways: Sequence[Way]) -> str:
-    """Return a sentence that names the variants that may gain and take none of a person's time; "" if there is none."""
+    """Return a sentence that lists the variants that may gain without a person's time; "" if there are none."""
     names = [way.name for way in ways if way.hi > 0 and not way.person_seconds]
     return f"These variants may gain and take none of your time: {_listed(names)}." if names else ""
 
@@ -182,7 +185,7 @@ def _open(ways: Sequence[Way]) -> str:
 
 
 def _times(ways: Sequence[Way]) -> int:
-    """Return the factor for the number of replicates at which one variant would be the cheapest in machine time.
+    """Return the number of times as many replicates that would be enough to find the cheapest variant in machine time.
 
     The gains are assumed to stay the same. Return 0 if even MOST_TIMES is too small.
     """
@@ -200,8 +203,8 @@ def cheapest(board: ExperimentResult, store: RunStore) -> Cheapest | None:
 
     Return None if no tagger learnt anything, or if there is no variant except `none`.
 
-    Controls are left out, except random text, because a user may want to pre-train on random text. Errors: CorpusError,
-    RunError if an evaluation is gone.
+    Controls are left out, except random text, because a user may want to pre-train on random text. Errors: CorpusError;
+    RunError if an evaluation is missing.
     """
     rows = {(row.arm, row.budget): row for row in board.leaderboard}
     none = rows.get((NONE, ""))
@@ -243,9 +246,9 @@ def _way(name: str, gap: Difference, seconds: float, level: float, person_second
 
 
 def _of_labels(line: MoreLabels, none: ArmRow, store: RunStore, level: float) -> Way | None:
-    """Return the variant of an estimate `labels:+N`; None if its interval cannot be computed.
+    """Return the estimate `labels:+N` as a variant; None if its confidence interval cannot be computed.
 
-    The tagger's time is assumed to grow in proportion to the number of labels.
+    The training time is assumed to grow in proportion to the number of labelled sentences.
     """
     drawn = gain(line, [store.get(run) for run in none.finetunes], none.taggers, store)
     if isinstance(drawn, str) or line.estimate is None:
@@ -262,9 +265,9 @@ def _of_labels(line: MoreLabels, none: ArmRow, store: RunStore, level: float) ->
 
 
 def _missing(others: Sequence[ArmRow], labels: Sequence[MoreLabels]) -> list[str]:
-    """List the kinds of variants that the experiment lacks, in words.
+    """Return the kinds of variants that the experiment does not contain, in words.
 
-    others: its variants. labels: its estimates, including those that could not be computed.
+    others: variants of the experiment. labels: its estimates `labels:+N`, including those that could not be computed.
     """
     names = [row.arm for row in others]
     borrowed = any(arm.first or arm.assisting for arm in (find(name.partition(f" {ENCODER}")[0]) for name in names))

@@ -34,7 +34,7 @@ _INPUTS = ("task", "train", "dev", "test")
 
 
 def _inputs(command: Command) -> Command:
-    """Add the options of the corpora, all optional because PLAN.yaml may give them instead."""
+    """Add a command-line option per corpus. All are optional, because PLAN.yaml may give them instead."""
     for name in reversed(_INPUTS):
         command = click.option(f"--{name}", type=CORPUS, help=CONFIG.model_fields[name].description)(command)
     return command
@@ -54,9 +54,10 @@ def experiment(
     """Compare variants (arms) at several budgets and seeds, with a verdict on each variant.
 
     \b
-    PLAN.yaml holds the same options; options on the command line take precedence.
-    Lists take commas (`--arms none,random,knn`), further options of a stage
-    NAME=VALUE (`--pretrain epochs=4`, `--strategies knn.neighbours=10`).
+    PLAN.yaml can give the same options; the command line overrides them.
+    Separate the values of a list by commas: --arms none,random,knn.
+    Give further options of a stage as NAME=VALUE: --pretrain epochs=4,
+    --strategies knn.neighbours=10.
     """
     typed = typed_options(values)
     options = read_plan(Path(plan), typed, progress) if plan else with_corpora(CONFIG, typed, progress)
@@ -68,7 +69,7 @@ def experiment(
 @click.command()
 @json_option
 def demo(as_json: bool) -> None:
-    """Run the legal sample from task corpus (T_C) and domain corpus (D_C) to a verdict, in 7 to 17 minutes."""
+    """Run an experiment on the bundled legal sample, up to its verdict. This takes 7 to 17 minutes."""
     echo("Sample contracts that we wrote: does pre-training on selected sentences help to find parties and", err=True)
     echo(
         "dates in them? Three variants with three replicates each: selection, pre-training and tagger are repeated,",
@@ -109,7 +110,10 @@ def run_study(
 
 
 def _prepare(kind: str, options: Mapping[str, object], *, plan_only: bool, run_anyway: bool) -> None:
-    """Check the data unless only planning, then time this machine. Repeat an earlier timing if the machine was busy."""
+    """Check the data unless `plan_only` is set, then measure the speed of this machine.
+
+    An earlier measurement is repeated if the machine was busy at that time.
+    """
     if not plan_only:
         runs.refuse_red(kind, options, run_anyway=run_anyway)
     known = {run.id for run in runs.listed("calibrate")}
@@ -121,7 +125,7 @@ def _prepare(kind: str, options: Mapping[str, object], *, plan_only: bool, run_a
 
 
 def _run(kind: str, options: Mapping[str, object], words: Sequence[str], *, run_anyway: bool, as_json: bool) -> Run:
-    """Print what was planned, run it, and print the table and the verdict."""
+    """Print `words`, the forecast; execute the run; print its table and its verdict. Return the run."""
     echo(*words, err=True)
     run = runs.execute(kind, options, ExperimentProgress(), run_anyway=run_anyway)
     follows = [f"{step.words}: {step.command}" for step in next_steps(run.id) if step.command] if kind == KIND else []
@@ -130,7 +134,7 @@ def _run(kind: str, options: Mapping[str, object], words: Sequence[str], *, run_
 
 
 def typed_options(values: Mapping[str, object]) -> dict[str, object]:
-    """Convert the options of the command line to those of the config. Errors: ConfigError."""
+    """Convert the values from the command line to options of an experiment or study. Errors: ConfigError."""
     options = {name: value for name, value in values.items() if value not in (None, ())}
     typed = {stage: options.pop(stage, ()) for stage in experiments.STAGES}
     lines = [f"{stage}.{text}" for stage, texts in typed.items() if isinstance(texts, tuple) for text in texts]
@@ -138,7 +142,7 @@ def typed_options(values: Mapping[str, object]) -> dict[str, object]:
 
 
 class ExperimentProgress:
-    """Prints on stderr, for each step, a line with its number and the total time left, and then its progress."""
+    """Prints progress on stderr: per step, a line with its number and the total time left, then its finished share."""
 
     def __init__(self) -> None:
         self._left: float | None = None
@@ -164,7 +168,7 @@ class ExperimentProgress:
 
 
 def in_figures(planned: Cost, shorter: Shorter | None = None) -> list[str]:
-    """Return the lines to print: the time of each variant, the total, and a shorter plan if there is one."""
+    """Return the cost as lines of text: time per variant, total, memory, disk, a person's time, and a shorter plan."""
     wide = max(32, *map(len, planned.lines))
     lines = [f"{name:<{wide}} {duration(took) if took else 'finished':>9}" for name, took in planned.lines.items()]
     total = f"{'together':<{wide}} {duration(planned.seconds):>9} on this {planned.device.upper()}, "
@@ -181,7 +185,7 @@ _SPLITS = ("train", "dev", "test")
 
 
 def _splits(command: Command) -> Command:
-    """Add the options of the corpora, all optional because PLAN.yaml may give them instead."""
+    """Add a command-line option per corpus. All are optional, because PLAN.yaml may give them instead."""
     for name in reversed(_SPLITS):
         about = STUDY.model_fields[name].description
         command = click.option(
@@ -198,11 +202,11 @@ def _splits(command: Command) -> Command:
 @run_anyway_option
 @json_option
 def study(plan: str | None, plan_only: bool, run_anyway: bool, as_json: bool, **values: object) -> None:
-    """Test one claim on several tasks: did the selection help on these, and would it help on similar ones?
+    """Test one claim on several tasks: does the selection help on these tasks, and would it help on similar ones?
 
     \b
-    PLAN.yaml holds the same options; options on the command line take precedence.
-    List the tasks in the same order everywhere: --train A,B --dev A,B --test A,B.
+    PLAN.yaml can give the same options; the command line overrides them.
+    Give the tasks in the same order in every option: --train A,B --dev A,B --test A,B.
     """
     typed = typed_options(values)
     options = read_plan(Path(plan), typed, progress, STUDY) if plan else with_corpora(STUDY, typed, progress)
@@ -225,10 +229,11 @@ def write_report(run_id: str, output: str, examples: bool, as_json: bool, **cove
     report({"output": output}, as_json)
 
 
-# Below: reading PLAN.yaml. Its errors name the file, the line and the key.
-MAX_BYTES = 1 << 20  # size limit of a plan; the longest in this repository has 4 KB
-_MAX_TOKENS = 50_000  # YAML tokens in a plan; the scanner reads about 50,000 per second
-_MAX_DEPTH = 20  # levels of nesting; the time of YAML's scanner grows with the square of the depth
+# The rest of this file reads PLAN.yaml. Its errors name the file, the line and the key.
+
+MAX_BYTES = 1 << 20  # Size limit of a plan. The longest plan in this repository has 4 KB.
+_MAX_TOKENS = 50_000  # Limit of YAML tokens in a plan. The scanner reads about 50,000 tokens per second.
+_MAX_DEPTH = 20  # Limit of nested levels. The time of YAML's scanner grows with the square of the depth.
 _OPENING = (
     yaml.BlockSequenceStartToken,
     yaml.BlockMappingStartToken,
@@ -244,9 +249,10 @@ def read_plan(
     listener: Callable[[Event], None] | None = None,
     config: type[Config] = CONFIG,
 ) -> Options:
-    """Read the options of a PLAN.yaml, override them with those on the command line, and import corpora given as paths.
+    """Return the options of a PLAN.yaml, overridden by those of the command line. Import corpora given as paths.
 
-    config: `ExperimentConfig` or `StudyConfig`. Errors: PathError, ReadError with file, line and key.
+    typed: options of the command line. config: `ExperimentConfig` or `StudyConfig`.
+    Errors: PathError; ReadError with file, line and key.
     """
     file = PlanFile.read(path, config)
     options = {**file.options, **typed}
@@ -269,7 +275,11 @@ def _named(config: type[Config], name: str, value: object, listener: Callable[[E
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFile:
-    """A PLAN.yaml. options: values as text, so that `no` and `20%` stay as written. lines: {dotted key: its line}."""
+    """Contents of a PLAN.yaml.
+
+    options: {option: its value as text}, because YAML would change values such as `no`.
+    lines: {key with the keys above it, such as `pretrain.epochs`: line number}.
+    """
 
     path: Path
     options: Mapping[str, object]
@@ -279,8 +289,8 @@ class PlanFile:
     def read(cls, path: Path, config: type[Config]) -> Self:
         """Read a plan. config: class whose options are the allowed keys.
 
-        An option that is a list accepts a single value. Paths of corpora may be relative to the plan's folder.
-        Errors: PathError; ReadError, also if the YAML has anchors or aliases.
+        The value of an option that takes a list may be a single value. Paths of corpora may be relative to the plan's
+        folder. Errors: PathError; ReadError, also if the YAML has anchors or aliases.
         """
         node = _composed(path, _text(path))
         if not isinstance(node, yaml.MappingNode):
@@ -299,7 +309,7 @@ class PlanFile:
         return plan
 
     def blame(self, error: InputError) -> ReadError:
-        """Return the error with the file and the line of the key that its message begins with."""
+        """Return the error with the file, and with the line of the option that its message names first."""
         key = str(error).partition(" ")[0].rstrip(":")
         while key and key not in self.lines:
             key = key.rpartition(".")[0]
@@ -339,7 +349,7 @@ def _composed(path: Path, text: str) -> yaml.Node | None:
 
 
 def _refuse_unbounded(path: Path, text: str) -> None:
-    """Refuse aliases and deep nesting, which make even a short file expensive to read. Errors: ReadError."""
+    """Refuse text that YAML would take long to read: aliases, deep nesting, or many tokens. Errors: ReadError."""
     depth = 0
     for n_tokens, token in enumerate(yaml.scan(text, Loader=yaml.BaseLoader)):
         line = token.start_mark.line + 1
@@ -354,7 +364,10 @@ def _refuse_unbounded(path: Path, text: str) -> None:
 
 
 def _keys(node: yaml.MappingNode, file: str, prefix: str = "") -> Iterator[tuple[str, int]]:
-    """Yield (dotted key, line). Errors: ReadError for a repeated key, because YAML would silently drop the first."""
+    """Yield (key, line number). A nested key includes the keys above it: `pretrain.epochs`.
+
+    Errors: ReadError if a key is repeated, because YAML would ignore the first value without a warning.
+    """
     seen: set[str] = set()
     for key, value in node.value:
         line = key.start_mark.line + 1
@@ -375,5 +388,5 @@ def _absolute(value: object, folder: Path) -> object:
     path = folder / str(value)
     try:
         return str(path.absolute()) if value and path.exists() else value
-    except OSError:  # too long to be a path
+    except OSError:  # The value is too long for a path.
         return value

@@ -1,7 +1,10 @@
-"""Options of an experiment, which are checked before anything is computed; its variants and their replicates.
+"""Options of an experiment, and the variants and replicates that follow from them.
 
-An arm with one S_C and one pre-training is a single sample. Several taggers on it show how much taggers vary, but not
-how much the result would vary with another selection and another pre-training (SOURCES.md, Replicates).
+All options are checked before any run starts.
+
+If an arm has only one selection (S_C) and one pre-training, several taggers trained after it are no independent
+samples. Their scores show how much taggers vary. They do not show how much the result would vary with another selection
+and another pre-training (SOURCES.md, Replicates).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +39,7 @@ from core.tagging.network import MULTILINGUAL
 from core.training.mlm_settings import MlmSettings
 from core.training.settings import TaggerSettings
 
-# Options of a stage that the user may set; the experiment sets all others.
+# {stage: class of the options that the user may set}. The experiment sets all other options of the stage.
 _STAGES: dict[str, type[Config]] = {
     "select": SelectOptions,
     "pretrain": PretrainOptions,
@@ -49,15 +52,16 @@ _STAGES: dict[str, type[Config]] = {
 }
 
 
-SPLITS = ("train", "dev", "test")  # with `cross`, these are pooled and then split into halves
-TIMES = (1, 2, 4)  # budgets of `random` as multiples of the claim's budget, evenly spaced on a logarithmic scale
-TAGGERS_APART = 100_000  # added to a replicate's seed for each of its further taggers
+SPLITS = ("train", "dev", "test")  # With the option `cross`, these are pooled and then split into halves.
+TIMES = (1, 2, 4)  # Budgets of `random` as multiples of the claim's budget, evenly spaced on a log scale.
+TAGGERS_APART = 100_000  # Difference between the seeds of two successive taggers of a replicate.
+
 # Values of `cap_tokens` that mean "as many tokens as the smallest source has".
 _SMALLEST = (None, "", 0, "0", (0,), [0], ("0",), ["0"])
 
 
 def _listed(given: object) -> object:
-    """Put a single number into a tuple; return () for a value of `_SMALLEST`, and other values unchanged."""
+    """Return the value of `cap_tokens` with a single number as a tuple; () for the values in `_SMALLEST`."""
     if given in _SMALLEST:
         return ()
     return (given,) if isinstance(given, int | str) else given
@@ -86,8 +90,8 @@ class Replicate:
     """One repetition of a variant.
 
     draw: seed of the selection, of MLM and of a rebuilt L_C.
-    seeds: seeds of the taggers of the replicate. Each seed of the experiment gives `taggers` tagger seeds.
-    number: number of the replicate, from 1; 0 if the variant has a single selection and pre-training.
+    seeds: seeds of the taggers of the replicate. The option `taggers` sets how many follow from one experiment seed.
+    number: number of the replicate, from 1; 0 if the variant has only one selection and one pre-training.
     """
 
     draw: int
@@ -100,7 +104,7 @@ class Replicate:
         return (self.number - 1) % 2
 
     def in_words(self) -> str:
-        """Return its name, such as "replicate 2"; "" if the variant has a single replicate."""
+        """Return the name of the replicate, such as "replicate 2"; "" if the variant has only one."""
         return f"replicate {self.number}" if self.number else ""
 
 
@@ -241,9 +245,9 @@ class ExperimentConfig(Config):
     def settled(self) -> Self:
         """Return the options with `weights`, `edition`, `imports` and the dimension of word vectors filled in.
 
-        Errors: ModelError if an encoder is not here and may not be fetched, or if a ready model cannot be used;
-        PathError if a ready model may not be read; ConfigError if an import is unknown, or if a dictionary is held-out
-        text under another name; CorpusError if a dictionary is missing.
+        Errors: ModelError if an encoder is missing and downloads are not allowed, or if a ready model cannot be used;
+        PathError if a ready model may not be read; ConfigError if imported vectors are unknown, or if a dictionary has
+        the same content as a held-out corpus; CorpusError if a dictionary is missing.
         """
         self._check_names(lambda name: Library(home()).find(name).fingerprint)
         named = (
@@ -253,16 +257,16 @@ class ExperimentConfig(Config):
         ready = (str(line.settled().model_dump().get("weights", "")) for line in self.references.values())
         weights = " ".join([*(options.weights for options in named), *ready]).strip()
         methods = {arms.find(name).rebuild for name in self.arms}
-        # Only an arm that draws by CEIM adds the second part, so that run keys of other experiments stay the same.
+        # Add "shares" only if an arm draws sentences by CEIM, so that the run keys of other experiments stay the same.
         edition = EDITION * bool(methods & set(METHODS)) + f" shares {SHARES_EDITION}" * ("low-share" in methods)
-        # The methods for two seeds, and for pairs of seeds, were added later. Other experiments keep their run keys.
+        # These methods for few or paired seeds were added later. The run keys of other experiments stay the same.
         newer = " pairs" * (len(self.seeds) >= PAIRED_FROM) + " limit" * (2 in self.stops)
         edition = f"{edition}{newer}".strip()
         return self.model_copy(update={"weights": weights, "edition": edition, **self._imports()})
 
     @property
     def keep(self) -> Options:
-        """Option of all fine-tuning: `keep: last` for the network `encoder` with the preset `quick`, else {}.
+        """Option `keep: last` of all fine-tuning, for the network `encoder` with the preset `quick`; else {}.
 
         With this network and preset, F1 of the last epoch varies less with the seed than F1 of the best epoch.
         """
@@ -270,9 +274,10 @@ class ExperimentConfig(Config):
         return {"keep": "last"} if measured else {}
 
     def _imports(self) -> Options:
-        """Return the runs that imported word vectors, and `vectors` with their dimension, which all arms share.
+        """Return the options `imports`, the runs that imported word vectors, and `vectors`, with their dimension.
 
-        Errors: ConfigError if no import has a given name, or if the vectors have different dimensions.
+        All arms use this dimension. Return {} without imported vectors.
+        Errors: ConfigError if a name is unknown, or if the vectors have different dimensions.
         """
         if not self.imported_vectors:
             return {}
@@ -291,7 +296,7 @@ class ExperimentConfig(Config):
     @field_validator("budgets")
     @classmethod
     def _budgets(cls, budgets: tuple[str, ...]) -> tuple[str, ...]:
-        """Normalise the spelling and drop repetitions. Errors: ConfigError."""
+        """Return the budgets in normal spelling, each once. Errors: ConfigError."""
         try:
             parsed = [Budget.parse(budget) for budget in budgets]
         except ConfigError as error:
@@ -319,19 +324,19 @@ class ExperimentConfig(Config):
     @field_validator("arms")
     @classmethod
     def _arms(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Normalise the spelling and drop repetitions. Errors: ConfigError."""
+        """Return the arms in normal spelling, each once. Errors: ConfigError."""
         return tuple(dict.fromkeys(arms.find(name).name for name in names))
 
     @field_validator("claim")
     @classmethod
     def _claim(cls, name: str) -> str:
-        """Normalise the spelling. Errors: ConfigError."""
+        """Return the arm's name in normal spelling. Errors: ConfigError."""
         return arms.find(name).name if name else ""
 
     @field_validator("axis")
     @classmethod
     def _axis(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Normalise the spelling and drop repetitions. Errors: ConfigError."""
+        """Return the encoders in normal spelling, each once. Errors: ConfigError."""
         for name in names:
             if not name.removeprefix(arms.ENCODER).strip() or not name.startswith(arms.ENCODER):
                 raise ConfigError(f"axis: {name!r} is not understood; write for example encoder:minilm.")
@@ -340,13 +345,13 @@ class ExperimentConfig(Config):
     @field_validator("type_map")
     @classmethod
     def _type_map(cls, pairs: tuple[str, ...]) -> tuple[str, ...]:
-        """Normalise spelling and order. Errors: ConfigError."""
+        """Return the pairs OLD=NEW in normal spelling, sorted. Errors: ConfigError."""
         return tuple(sorted(f"{old}={new}" for old, new in parse_map(pairs).items()))
 
     @field_validator("strategies")
     @classmethod
     def _strategies(cls, strategies: dict[str, Options]) -> dict[str, Options]:
-        """Check the options of each strategy and normalise those that were given. Errors: ConfigError."""
+        """Check the options of each strategy and return the given ones in normal form. Errors: ConfigError."""
         by_strategy = {}
         for name, own in strategies.items():
             try:
@@ -359,13 +364,13 @@ class ExperimentConfig(Config):
     @field_validator(*_STAGES)
     @classmethod
     def _options(cls, options: Options, info: ValidationInfo) -> Options:
-        """Check the options of a later stage, so that errors appear before hours of computing. Errors: ConfigError."""
+        """Check the options of a stage before the experiment starts, not hours later. Errors: ConfigError."""
         name = info.field_name or ""
         return checked(name, options, _STAGES[name])
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        """Check that every arm is known and has what it needs, and that options fit together. Errors: ConfigError."""
+        """Check that the options fit together and that every arm has the corpora it needs. Errors: ConfigError."""
         if not self.seeds:
             raise ConfigError("seeds: give at least one.")
         if len(set(self.tagger_seeds)) < len(self.tagger_seeds):
@@ -400,7 +405,7 @@ class ExperimentConfig(Config):
 
     @property
     def references(self) -> dict[str, Config]:
-        """{name of a reference variant: options of its run}. Errors: ConfigError, also if a host is not allowed."""
+        """{reference variant: options of its run}. Errors: ConfigError, also if a host is not allowed."""
         found = dict[str, Config]()
         for arm in map(arms.find, self.arms):
             if kind := arm.reference:
@@ -412,16 +417,16 @@ class ExperimentConfig(Config):
 
     @property
     def hosts(self) -> list[str]:
-        """Other computers that the reference variants send sentences to."""
+        """Names of the other computers to which reference variants send sentences."""
         asked = [line.settled() for line in self.references.values() if isinstance(line, LlmConfig)]
         return sorted({line.allow_host for line in asked if line.allow_host})
 
     def _check_names(self, of: Callable[[str], str] = str) -> None:
         """Refuse a dictionary that is a held-out corpus.
 
-        If taggers use the dictionary or halves are swapped, refuse a dictionary that is the training set too.
-        of: function that returns the fingerprint of a corpus; by default, names are compared as given. Errors:
-        ConfigError, and errors of `of`.
+        If taggers use the dictionary or halves are swapped, the dictionary may not be the training set either.
+        of: function that returns the fingerprint of a corpus by its name; by default, the names are compared.
+        Errors: ConfigError, and errors of `of`.
         """
         barred = {self.dev, *self.held_out}
         # With swapped halves, sentences of the training set are tested too.
@@ -491,37 +496,37 @@ class ExperimentConfig(Config):
 
     @property
     def encoders(self) -> list[str]:
-        """Encoders of the option `axis`: every arm is run from these too, in addition to `encoder`."""
+        """Encoders of the option `axis`: every arm is also run with these, in addition to `encoder`."""
         names = (name.removeprefix(arms.ENCODER) for name in self.axis)
         return [name for name in names if name != self.encoder]
 
     @property
     def network(self) -> str:
-        """Network of all taggers: that of `finetune`, else a bilstm if an arm uses word vectors or frozen states."""
+        """Network of all taggers, from `finetune`. Default: a bilstm if an arm uses word vectors or frozen states."""
         borrows = any(arm.source or arm.states for arm in map(arms.find, self.arms))
         return str(self.finetune.get("network", "bilstm" if borrows else "encoder"))
 
     @property
     def mlm_settings(self) -> MlmSettings:
-        """Settings of the pre-training of every arm."""
+        """Pre-training settings that all arms share."""
         return PretrainOptions.parse({"preset": self.preset, **self.pretrain})
 
     @property
     def tagger_preset(self) -> str:
-        """Preset of all fine-tuning: `paper-bias` in place of `paper` if all arms are those of Ma et al. 2023."""
+        """Preset of all fine-tuning: `paper-bias` in place of `paper` if the arms are like those of Ma et al. 2023."""
         fits = self.preset == "paper" and arms.of_bias(self.arms) and self.network in ON_ENCODER
         return "paper-bias" if fits else self.preset
 
     @property
     def tagger_settings(self) -> TaggerSettings:
-        """Settings of the fine-tuning of every arm."""
+        """Fine-tuning settings that all arms share."""
         return TaggerSettings.parse({"preset": self.tagger_preset, "network": self.network, **self.finetune})
 
     @property
     def tagger(self) -> Options:
-        """Options of fine-tuning that all arms share: the network, unless it is the default, and its size.
+        """Fine-tuning options for the network, which all arms share: its name, unless it is the default, and its size.
 
-        The size is fixed so that an arm that borrows labels does not get a larger network than the others.
+        The size is fixed so that an arm that adds labels of another corpus does not get a larger network.
         """
         options: Options = {} if self.network == "encoder" else {"network": self.network}
         borrows = any(arm.assisting for arm in map(arms.find, self.arms))
@@ -537,7 +542,7 @@ class ExperimentConfig(Config):
 
     @property
     def cells(self) -> list[Cell]:
-        """Every variant: the arms that were asked for, and the baselines that a verdict requires."""
+        """All variants: the arms that the user listed, and the baselines and controls that a verdict requires."""
         size, caps, imported = arms.set_size(self.rebuild), self.cap_tokens, self.imported_vectors
         cells = arms.cells(self._names(), self.budgets, self.encoders, size=size, caps=caps, imported=imported)
         claim = claimed(cells, self.claim)
@@ -547,7 +552,7 @@ class ExperimentConfig(Config):
 
     @property
     def claimed(self) -> Cell | None:
-        """Variant that the claim is about; None if no arm is judged."""
+        """Variant that the claim is about; None if no arm gets a verdict."""
         return claimed(self.cells, self.claim)
 
     @property
@@ -559,8 +564,8 @@ class ExperimentConfig(Config):
         """Return the replicates of a variant, in order.
 
         If only the taggers of a variant depend on the seed, as for `none`, one replicate trains the taggers of all
-        seeds. An estimate has one replicate per seed, because each draws other parts of the labels. A reference variant
-        has one replicate without seeds; with swapped halves, one for each half that is tested.
+        seeds. An estimate (`labels:+N`) has one replicate per seed, because each seed draws different parts of L_C. A
+        reference variant has one replicate without tagger seeds; with swapped halves, it has one per tested half.
         """
         if cell.arm.reference:
             halves = enumerate(self.seeds, 1) if self.cross else [(0, self.draw_seed)]
@@ -568,7 +573,7 @@ class ExperimentConfig(Config):
         if cell.arm.more:
             return tuple(Replicate(draw=s, seeds=self._of_seed(s), number=i) for i, s in enumerate(self.seeds, 1))
         own_labels = self.cross or self.multipliers
-        # Drawing assisting sentences costs nothing, so their control draws once per seed even in a quick look.
+        # Random assisting sentences are drawn once per seed even if `repeat` is `tagger`, because this takes no time.
         drawn = cell.arm.control and cell.arm.assisting
         if not drawn and (self.repeat == "tagger" or not (own_labels or cell.arm.prepares or cell.arm.rebuild)):
             return (Replicate(draw=self.draw_seed, seeds=self.tagger_seeds),)
@@ -576,17 +581,17 @@ class ExperimentConfig(Config):
 
     @property
     def tagger_seeds(self) -> tuple[int, ...]:
-        """Seeds of all taggers of a variant, replicate by replicate."""
+        """Seeds of all taggers of a variant, in the order of the replicates."""
         return tuple(tagger for seed in self.seeds for tagger in self._of_seed(seed))
 
     def _of_seed(self, seed: int) -> tuple[int, ...]:
         return tuple(seed + TAGGERS_APART * number for number in range(self.taggers))
 
     def half_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
-        """Return the numbers of training and dev sentences of a half.
+        """Return the numbers of training and dev sentences of a half, as {"train": n, "dev": n}.
 
-        By default a half trains on as many sentences as `train` has, but at most two thirds of the half; dev gets half
-        as many. sizes: number of sentences per split; a corpus that serves as two splits appears once.
+        By default a half trains on as many sentences as `train` has, but at most on two thirds of the half. The dev set
+        gets half as many. sizes: {split: number of sentences}; if two splits use the same corpus, only one is included.
         """
         half = sum(sizes.values()) // 2
         train = self.cross_train or max(min(sizes["train"], 2 * half // 3), 1)
@@ -605,9 +610,9 @@ class HalvesConfig(Config):
 
 
 def tokens_read(budget: str, caps: Sequence[int], smallest: int) -> int:
-    """Return the number of tokens that a variant uses from its source.
+    """Return the number of tokens that a variant uses from its source corpus.
 
-    budget: budget of the variant; "" if `caps` has at most one size. smallest: tokens of the smallest source.
+    budget: budget of the variant; "" if `caps` has at most one number. smallest: tokens of the smallest source.
     """
     return int(Budget.parse(budget).value) if budget else next(iter(caps), smallest)
 
