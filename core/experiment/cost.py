@@ -1,7 +1,7 @@
 """Cost of an experiment on this machine: seconds per step, from a `calibrate` run, and the time left while it runs.
 
-`cost` goes through the steps of the experiment with a job that only looks for finished runs. A finished run costs
-nothing. If a run is missing, the steps that need it cannot have finished either.
+`cost` looks for a finished run of every step; a step with a finished run costs nothing. If a run has not finished, the
+steps that need its result have not finished either.
 """
 
 import time
@@ -39,12 +39,12 @@ from core.training.mlm_settings import MlmSettings
 from core.training.settings import TaggerSettings
 
 GB = 1e9  # bytes
-AUDIT, SCORE = 4e-6, 2e-6  # seconds per token to flag sentences, and to score embedded sentences
-SKIPGRAM = 2e-5  # seconds per token, to learn word vectors in five epochs on two cores
-STATES = 8  # encoding sentences one by one takes this many times as long as in batches
-TRUSTED = 20.0  # planned seconds after which the elapsed time corrects the estimates
-OF_LABELS = (CHECK, "skl", "difficulty", "rebuild", "finetune")  # kinds of steps that read L_C or a part of it
-LIMITS = (0.25, 4.0)  # bounds of the correction, so that one unusual step does not distort all later estimates
+AUDIT, SCORE = 4e-6, 2e-6  # Seconds per token to flag sentences (AUDIT), and to score embedded sentences (SCORE).
+SKIPGRAM = 2e-5  # Seconds per token to learn word vectors in five epochs on two cores.
+STATES = 8  # Encoding sentences one by one takes 8 times as long as encoding them in batches.
+TRUSTED = 20.0  # Planned seconds after which the ratio of elapsed to planned time corrects the estimates.
+OF_LABELS = (CHECK, "skl", "difficulty", "rebuild", "finetune")  # Kinds of steps that read L_C or a part of it.
+LIMITS = (0.25, 4.0)  # Bounds of the ratio, so that one unusual step does not distort all later estimates.
 _WORDS = {
     "halves": "splitting the labelled sentences",
     "select": "selecting",
@@ -61,8 +61,8 @@ _WORDS = {
 class Priced:
     """A step with its cost.
 
-    line: name of the variant. what: replicate and part of L_C, in words. seconds: 0 if the run has finished. finished:
-    True also if the experiment skips the step because it ended early.
+    line: name of the variant. what: replicate and part of L_C, in words. seconds: 0 if the run has finished.
+    finished: True if the run has finished, or if the experiment ended early and skips the step.
     """
 
     kind: str
@@ -76,9 +76,10 @@ class Priced:
 class Cost:
     """Cost of an experiment.
 
-    steps: in the order in which they are run. memory_gb, disk_gb: upper bounds in GB (10^9 bytes).
+    steps: steps in the order in which they are run. memory_gb, disk_gb: upper bounds in GB (10^9 bytes).
     wall: seconds that the experiment takes with `at_once` steps in parallel, one per GPU of this machine.
-    basis: sentences on how training times were estimated. person: {variant: seconds that a person must label for it}.
+    basis: sentences on how training times were estimated.
+    person: {variant: seconds that a person must spend on labelling for it}.
     """
 
     steps: tuple[Priced, ...]
@@ -92,14 +93,14 @@ class Cost:
 
     @property
     def person_words(self) -> str:
-        """Sentence on the time that a person must work to use the variants."""
+        """Sentence that states how long a person must label for each variant."""
         if not self.person:
             return "The computer does all of it; no variant needs work by a person."
         times = [f"{line} takes {duration(seconds)}" for line, seconds in self.person.items()]
         return f"For labelling, {listed(times)} of your time; the other variants take none."
 
     def ended(self) -> "Cost":
-        """Return a cost of zero, with all steps finished, for an experiment that has ended, even early."""
+        """Return a copy with a cost of zero and all steps finished, for an experiment that has ended."""
         steps = tuple(replace(step, seconds=0.0, finished=True) for step in self.steps)
         return replace(self, steps=steps, disk_gb=0.0, wall=0.0)
 
@@ -109,12 +110,15 @@ class Cost:
 
     @property
     def lines(self) -> dict[str, float]:
-        """{variant: seconds}; work that several variants share is counted with the first of them."""
+        """{variant: seconds}. A step that several variants share is counted with the first of them."""
         names = dict.fromkeys(step.line for step in self.steps)
         return {name: sum(step.seconds for step in self.steps if step.line == name) for name in names}
 
     def as_json(self, what: str = "arms") -> dict[str, object]:
-        """Return the fields that `--plan-only --json` prints. what: key of the variants, "tasks" for a study."""
+        """Return the fields that `--plan-only --json` prints.
+
+        what: name of the field with the seconds per variant; "tasks" for a study.
+        """
         lines = {name: seconds / 3600 for name, seconds in self.lines.items()}
         sizes = {"memory_gb": self.memory_gb, "disk_gb": self.disk_gb, "device": self.device}
         times = {"hours": self.seconds / 3600, "wall_hours": self.wall / 3600, "at_once": self.at_once}
@@ -123,16 +127,16 @@ class Cost:
 
 
 class Seconds:
-    """Estimates the seconds of each step; work that several variants share is counted with the first variant.
+    """Estimates the seconds of each step. Work that several variants share is counted with the first variant.
 
     measured: result of `calibrate`.
-    corpora: {role: corpus}.
-    firsts: {name in transfer:CORPUS: the corpus}.
-    others: {encoder of `axis`: its `calibrate` result}.
+    corpora: {role, such as "domain": corpus}.
+    firsts: {CORPUS of an arm transfer:CORPUS: the corpus}.
+    others: {encoder of the option `axis`: its `calibrate` result}.
     speeds: speeds measured in finished runs; None: use the speeds in `measured`.
-    dictionary: lists of names.
+    dictionary: corpora of the option `dictionary`.
 
-    The keys of the attribute `basis` are sentences on how training times were estimated.
+    The keys of the attribute `basis` are sentences that explain how training times were estimated.
     """
 
     def __init__(
@@ -151,11 +155,11 @@ class Seconds:
         self.config, self.measured, self.corpora, self.dictionary = config, measured, corpora, dictionary
         self.sources, self.also_test, self.others, self.firsts = sources, also_test, others or {}, firsts or {}
         self.encoder, self.speeds, self.basis = config.encoder, speeds, dict[str, None]()
-        self.embeds = 0  # number of times that D_C is embedded
+        self.embeds = 0  # number of times that the experiment embeds D_C
         self._counted: set[tuple[str, ...]] = set()
 
     def of(self, step: Step) -> float:
-        """Return the estimated seconds of a step whose run is not finished; 0 for work that was already counted."""
+        """Return the estimated seconds of a step whose run has not finished; 0 if its work was already counted."""
         seconds = 0.0
         match step.kind:
             case "halves":
@@ -178,18 +182,18 @@ class Seconds:
 
     @property
     def tested_tokens(self) -> int:
-        """Number of tokens of all test sets."""
+        """Number of tokens in all test sets together."""
         return sum(corpus.n_tokens for corpus in (self.corpora["test"], *self.also_test))
 
     def _new(self, step: Step) -> bool:
-        """Return False for taggers of `none` on a part of L_C if an earlier variant also trains them."""
+        """Return False if the step trains taggers of `none` on a part of L_C that were counted with an earlier step."""
         shared = step.part[0] and (step.cell.arm.more or step.cell.arm.name == NONE)
         return not shared or self._first("part", *map(str, (*step.part, step.replicate.seeds)))
 
     def select(self, cell: Cell, replicate: Replicate) -> float:
-        """Return the seconds of a selection.
+        """Return the estimated seconds of a selection.
 
-        Flags are computed once, embeddings once per encoder, scores once per strategy and seed.
+        Flags are computed once per experiment, embeddings once per encoder, and scores once per strategy and seed.
         """
         name, drawn = cell.arm.strategy, str(replicate.draw)
         own = self.config.strategies.get(name, {})
@@ -201,7 +205,10 @@ class Seconds:
         return seconds
 
     def _scores(self, strategy: type[Strategy], own: Mapping[str, object], drawn: str) -> float:
-        """Return the seconds of scoring D_C by a strategy with its options `own`; 0 if it was counted before."""
+        """Return the estimated seconds to score D_C by a strategy; 0 if this was counted before.
+
+        own: options of the strategy. drawn: seed of the selection, as text.
+        """
         domain = self.corpora["domain"]
         if not self._first("score", strategy.name, drawn):
             return 0.0
@@ -225,15 +232,15 @@ class Seconds:
             seconds += one_pass * len(new)
         elif strategy.reads == "spans":
             seconds += one_pass * folds if self._first("tag", str(folds), drawn) else 0
-        elif "prior" in models:  # loss-drop: `passes` passes of two models over the best `pool` sentences
+        elif "prior" in models:  # Strategy `loss-drop`: `passes` passes of two models over the best `pool` sentences.
             share = min(int(str(own["pool"])) or len(domain), len(domain)) / len(domain)
             seconds += one_pass * 2 * int(str(own["passes"])) * share
-        elif models:  # pseudo-perplexity takes a pass for every word piece of a sentence
+        elif models:  # Pseudo-perplexity requires one pass per word piece of a sentence.
             seconds += one_pass * self._pieces("domain") / len(domain)
         return seconds
 
     def pretrain(self, cell: Cell) -> float:
-        """Return the seconds of a variant's MLM."""
+        """Return the estimated seconds of a variant's MLM."""
         if other := self._of_its_encoder(cell):
             return other.pretrain(cell)
         sentences, tokens = self._reads(cell)
@@ -246,18 +253,19 @@ class Seconds:
         return self._mlm(sentences, tokens, list(texts))
 
     def halves(self) -> float:
-        """Return the seconds of finding near duplicates among all labelled sentences and sealing the halves."""
+        """Return the estimated seconds to find near duplicates among the labelled sentences and to store the halves."""
         return START / 3 + 2 * self.corpora["test"].n_tokens * AUDIT
 
     def skl(self) -> float:
-        """Return the seconds of scoring the assisting corpus."""
+        """Return the estimated seconds to score the assisting corpus."""
         audit = AUDIT if self._first("audit assisting") else 0.0
         return START / 3 + self.corpora["assisting"].n_tokens * (SCORE + audit)
 
     def difficulty(self, part: tuple[int, int], replicate: Replicate | None = None) -> float:
-        """Return the seconds of measuring PVI on a part of L_C: each fold trains classifiers of names and of contexts.
+        """Return the estimated seconds to measure PVI on a part of L_C; 0 if this part was counted before.
 
-        Return 0 if the part was counted before. If halves are swapped, each replicate has its own parts.
+        Each fold trains one classifier on names and one on contexts. With swapped halves, each replicate has its own
+        parts. part: (number of sentences, number of the draw); (0, 0) for all of L_C.
         """
         whose = (str(replicate.number),) if replicate and self.config.cross else ()
         if not self._first("difficulty", *map(str, part), *whose):
@@ -271,13 +279,14 @@ class Seconds:
         return estimate.difficulty(chosen, train, measured or self.measured, pieces=pieces, share=share)
 
     def rebuild(self) -> float:
-        """Return the seconds of rebuilding and sealing a training set."""
+        """Return the estimated seconds to rebuild a training set and store it."""
         return START / 3 + self.corpora["train"].n_tokens * SCORE
 
     def finetune(self, size: int, cell: Cell | None = None, replicate: Replicate | None = None) -> float:
-        """Return the seconds of training taggers on `size` sentences of L_C; 0: all of it.
+        """Return the estimated seconds to train taggers on `size` sentences of L_C; 0: on all of L_C.
 
-        cell: variant of the taggers; None: `none`. replicate: replicate whose seeds to train; None: all seeds.
+        cell: variant of the taggers; None: `none`. replicate: replicate whose taggers are trained; None: taggers of all
+        seeds.
         """
         if cell and (other := self._of_its_encoder(cell)):
             return other.finetune(size, cell, replicate)
@@ -285,7 +294,7 @@ class Seconds:
         config, train = self.config, self.corpora["train"]
         arm = cell.arm if cell else None
         n = size or len(train)
-        # A CEIM bin adds as many sentences as the random set has.
+        # An arm with a CEIM bin has twice as many sentences: a random set, and as many sentences from the bin.
         n = min(n, arm.size * (1 if arm.bin in ("", "none") else 2)) if arm and arm.size else n
         read = self._labelled(arm, n)
         own = config.tagger_settings.model_copy(update={**config.tagger, **(arm.tagger if arm else {})})
@@ -319,7 +328,7 @@ class Seconds:
         return whole.expected
 
     def _of_its_encoder(self, cell: Cell) -> "Seconds | None":
-        """Return the estimates for a variant's encoder if it is one of the option `axis`, else None."""
+        """Return a copy that estimates times with the variant's encoder; None if it is the experiment's own encoder."""
         measured = self.others.get(cell.arm.encoder)
         if measured is None:
             return None
@@ -328,7 +337,7 @@ class Seconds:
         return other
 
     def _tagger(self, settings: TaggerSettings, *, states: bool = False) -> Speed:
-        """Return the speed of a tagger. states: True if it reads an encoder's frozen states."""
+        """Return the speed of a tagger. states: True if the tagger reads an encoder's frozen states."""
         encoder = self.encoder if states or settings.network in ON_ENCODER else ""
         usual = Speed.measured(self.measured, "tagger", "train")
         return self._speed(usual, settings, encoder, [self.corpora["train"]]).of_network(settings.network)
@@ -336,13 +345,13 @@ class Seconds:
     def _speed(
         self, usual: Speed, settings: MlmSettings | TaggerSettings, encoder: str, texts: Collection[Corpus]
     ) -> Speed:
-        """Return the speed that was measured in similar finished runs, else `usual`."""
+        """Return the speed measured in similar finished runs; `usual` if there are none."""
         known = self.speeds.of(settings, encoder, [text.fingerprint for text in texts]) if self.speeds else None
         self.basis |= {known.basis: None} if known else {}
         return known.speed if known else usual
 
     def _labelled(self, arm: Arm | None, n: int) -> Read:
-        """Return the amount of text per epoch: `n` sentences of L_C, and the sentences that an arm adds to them."""
+        """Return the amount of text per epoch: `n` sentences of L_C, and the sentences that the arm adds."""
         train = self.corpora["train"]
         pieces = self._read(train).pieces / len(train)
         if arm and arm.assisting:
@@ -353,7 +362,10 @@ class Seconds:
         return Read(sentences=round(grown), pieces=grown * pieces)
 
     def _borrowed(self, cell: Cell, seeds: int) -> float:
-        """Return the seconds of a variant's word vectors, frozen states (all seeds), or audit of another corpus."""
+        """Return the estimated seconds before training: for word vectors, frozen states, or flags of another corpus.
+
+        seeds: number of taggers, each of which computes its own frozen states.
+        """
         arm = cell.arm
         if arm.assisting:
             return self.corpora["assisting"].n_tokens * AUDIT if self._first("audit assisting") else 0.0
@@ -368,7 +380,7 @@ class Seconds:
         return self._cap(cell) * (SKIPGRAM + (AUDIT if self._first("audit source") else 0))
 
     def _cap(self, cell: Cell) -> int:
-        """Return the number of tokens that a variant uses from its source."""
+        """Return the number of tokens that a variant uses from its source corpus."""
         smallest = min((corpus.n_tokens for corpus in self.sources), default=0)
         return tokens_read(cell.budget, self.config.cap_tokens, smallest)
 
@@ -378,7 +390,7 @@ class Seconds:
         return estimate.mlm(speed, settings, sentences=sentences, tokens=tokens, held_out=held_out).expected
 
     def _reads(self, cell: Cell) -> tuple[int, float]:
-        """Return (sentences, tokens) of a variant's text for MLM, including sentences that flags may remove later."""
+        """Return (number of sentences, number of tokens) of a variant's MLM text, before flagged ones are removed."""
         if cell.arm.source:
             per_token = sum(map(len, self.sources)) / sum(corpus.n_tokens for corpus in self.sources)
             return round(self._cap(cell) * per_token), float(self._cap(cell))
@@ -391,7 +403,7 @@ class Seconds:
         return sentences, tokens
 
     def _selected(self, cell: Cell) -> int:
-        """Estimate the number of sentences of D_C that a variant selects; all of them if its budget is a threshold."""
+        """Return the expected number of sentences that a variant selects; for a threshold as budget, all of D_C."""
         if cell.arm.plain_name == CONTROL:
             return len(self.corpora["task"])
         domain = self.corpora["domain"]
@@ -401,32 +413,32 @@ class Seconds:
         return self.corpora[name].n_tokens * self.measured.pieces[name]
 
     def _read(self, corpus: Corpus) -> Read:
-        """Return the amount of text that a tagger reads per pass over a labelled corpus."""
+        """Return the amount of text in one pass of a tagger over a labelled corpus, with neighbouring sentences."""
         neighbours = 2 * self.config.tagger_settings.context * len(corpus)
         pieces = self._tagger(self.config.tagger_settings).pieces
         return Read(sentences=len(corpus), pieces=corpus.n_tokens * pieces + neighbours)
 
     def _first(self, *part: str) -> bool:
-        """Return True on the first call with this name of shared work, False on later ones."""
+        """Return True on the first call with these arguments, which identify shared work; False on later calls."""
         new = part not in self._counted
         self._counted.add(part)
         return new
 
 
 def at_once() -> int:
-    """Return the number of steps that run at once, one per GPU; 1 without `--on ray`."""
+    """Return the number of steps that run in parallel: with `--on ray` one per GPU, else 1."""
     return max(len(cards.of_workers()), 1) if Where.asked().on == "ray" else 1
 
 
 def wall(steps: Sequence[Step], seconds: Mapping[Step, float], at_once: int) -> float:
-    """Return the seconds that `steps` take if `at_once` processes each take the next ready step."""
+    """Return the seconds that `steps` take if `at_once` processes run them, each starting the next ready step."""
     free, ends, left = [0.0] * at_once, dict[Step, float](), list(steps)
     while left:
         at = min(range(at_once), key=free.__getitem__)
         ready = {
             step: max(map(ends.__getitem__, step.needs), default=0.0) for step in left if ends.keys() >= {*step.needs}
         }
-        # Of steps that could start at the same time, take the first in order.
+        # If several steps could start at the same time, start the first of them in the order of `steps`.
         step = min(ready, key=lambda step: max(ready[step], free[at]))
         free[at] = ends[step] = max(ready[step], free[at]) + seconds.get(step, 0.0)
         left.remove(step)
@@ -439,21 +451,24 @@ class NotYet(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Lookup(Job):
-    """A `Job` that finds finished runs and starts none. stand_ins: {fingerprint: corpus to return in its place}."""
+    """A `Job` that finds finished runs and starts none.
+
+    stand_ins: {fingerprint of a corpus: corpus to return instead}.
+    """
 
     stand_ins: Mapping[str, Corpus] = field(default_factory=dict)
 
     def corpus(self, reference: str) -> Corpus:
-        """Return a corpus by fingerprint or name, or its stand-in."""
+        """Return the corpus with this fingerprint or name, or its stand-in."""
         found = self.library.find(reference)
         return self.stand_ins.get(found.fingerprint, found)
 
     def child(self, kind: str, **options: object) -> Run:
-        """Return the finished run of a kind and options. Errors: NotYet."""
+        """Return the finished run of this kind with these options. Errors: NotYet if there is none."""
         known = self.kinds[kind]
         try:
             wanted = plan(known, known.config.parse(options), self.home)
-        except ModelError as error:  # the encoder has not been fetched yet
+        except ModelError as error:  # The encoder has not been downloaded yet.
             raise NotYet from error
         run = wanted.finished_in(RunStore(self.home))
         if run is None:
@@ -462,9 +477,9 @@ class Lookup(Job):
 
 
 def calibration_options(config: ExperimentConfig, encoder: str = "") -> Options:
-    """Return the options of the `calibrate` run that estimates are based on.
+    """Return the options of the `calibrate` run that measures the speed of this machine for an experiment.
 
-    If there is no T_C, the run times MLM on L_C. encoder: an encoder of the option `axis`; "": the experiment's own.
+    If there is no T_C, the run measures MLM on L_C. encoder: an encoder of the option `axis`; "": the experiment's own.
     """
     given = {name: getattr(config, name) for name in ("train", "domain", "allow_download")}
     return {"encoder": encoder or config.encoder, **given, **config.tagger, "task": config.task or config.train}
@@ -481,12 +496,13 @@ def cost(
 ) -> Cost:
     """Estimate the cost of an experiment.
 
-    measured: result of `calibrate` on these corpora. others: {encoder of `axis`: its `calibrate` result}.
-    labels: number of training sentences, for a part of L_C that is not sealed yet; 0: all.
+    measured: result of `calibrate` on the corpora of the experiment.
+    others: {encoder of the option `axis`: its `calibrate` result}.
+    labels: number of training sentences, if only a part of L_C is to be used that is not stored yet; 0: all.
     """
     job = Lookup(home, cast(RunContext, Silent()), kinds)
     job, seconds, planned, steps = _planned(config, measured, job, others or {}, Speeds(RunStore(home)), labels=labels)
-    # With fewer labels, runs that read all labels cannot be reused.
+    # With fewer labels, finished runs that read all labels cannot be reused.
     runs = _look(job, [step for step in steps if not (labels and step.kind in OF_LABELS)])
     takes = {step: 0.0 if step in runs else seconds.of(step) for step in steps}
     priced = tuple(
@@ -520,9 +536,10 @@ def by_arm(
     *,
     speeds: Speeds,
 ) -> dict[str, float]:
-    """Return {arm: seconds} of an experiment as if none of its runs had finished. Arguments: as in `cost`, `Seconds`.
+    """Return {arm: estimated seconds} of an experiment, as if none of its runs had finished.
 
-    The seconds of an arm are those with all budgets and encoders. Shared work is counted with the first of the arms.
+    The seconds include all budgets and encoders of the arm. Work that several arms share is counted with the first of
+    them. Arguments: as in `cost` and `Seconds`.
     """
     job = Lookup(home, cast(RunContext, Silent()), kinds)
     _, seconds, planned, steps = _planned(config, measured, job, others, speeds)
@@ -542,7 +559,7 @@ def _planned(
     *,
     labels: int = 0,
 ) -> tuple[Lookup, Seconds, list[Line], list[Step]]:
-    """Return the job that looks for runs, the estimates, the variants, and their steps in order.
+    """Return (the job that looks for finished runs, the estimator, the variants, their steps in order).
 
     labels: as in `cost`.
     """
@@ -563,7 +580,7 @@ def _planned(
 
 
 def _look(job: Job, steps: Iterable[Step]) -> dict[Step, Run]:
-    """Return the finished runs of `steps`; leave out a step if a run that it needs has not finished."""
+    """Return {step: its finished run}, without steps whose run, or a run that they need, has not finished."""
     runs: dict[Step, Run] = {}
     for step in steps:
         if all(need in runs for need in step.needs):
@@ -574,7 +591,7 @@ def _look(job: Job, steps: Iterable[Step]) -> dict[Step, Run]:
 
 
 def _disk_gb(steps: Sequence[Priced], seconds: Seconds, measured: CalibrateResult) -> float:
-    """Return the disk space in GB for all models in float32, the checkpoints of one training, and D_C's embeddings."""
+    """Return the disk space in GB: unfinished models in float32, checkpoints of one training, embeddings of D_C."""
     weights = 4 * measured.parameters / GB
     models = sum(not step.finished and step.kind in ("pretrain", "finetune") for step in steps)
     rows = len(seconds.corpora["domain"]) * seconds.embeds if seconds.embeds else 0
@@ -582,9 +599,9 @@ def _disk_gb(steps: Sequence[Priced], seconds: Seconds, measured: CalibrateResul
 
 
 def _halved(config: ExperimentConfig, corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
-    """Replace T_C and the labelled corpora by stand-ins with the sizes of the swapped halves, which do not exist yet.
+    """Return `corpora` with T_C and the labelled corpora replaced by stand-ins that have the size of swapped halves.
 
-    corpora: {role: corpus}.
+    The halves themselves do not exist yet. corpora: {role: corpus}.
     """
     each = {corpora[split].fingerprint: corpora[split] for split in SPLITS}
     pool = sum(map(len, each.values()))
@@ -601,14 +618,16 @@ class Clock:
     def __init__(self, steps: Sequence[Priced], report: Parted) -> None:
         self.steps, self.report, self._at_once = steps, report, 1
         self._done: Collection[int] = ()
-        self._times = dict[str, tuple[float, float]]()  # {kind: (planned, elapsed seconds) of its finished steps}
-        self._begun: tuple[float, Priced] | None = None  # start of the running step
+        # {kind of step: (planned seconds, elapsed seconds) of its finished steps}
+        self._times = dict[str, tuple[float, float]]()
+
+        self._begun: tuple[float, Priced] | None = None  # the running step and its start time
 
     def next(self, at: int, done: Collection[int] | None = None, at_once: int = 1) -> None:
-        """Report that a step starts and the previous one has ended.
+        """Report that a step starts. Call it when the previous step has ended.
 
-        at: number of the step, from 0. done: numbers of the finished steps; None: all before `at`. at_once: number of
-        steps that run at once.
+        at: number of the step, from 0. done: numbers of the finished steps; None: all before `at`.
+        at_once: number of steps that run in parallel.
         """
         self._end()
         self._done = range(at) if done is None else done
@@ -629,7 +648,7 @@ class Clock:
         return sum(left) / self._at_once
 
     def _pace(self, kind: str) -> float:
-        """Return elapsed seconds per planned second, for steps of this kind, or for all steps if these are too few."""
+        """Return elapsed seconds per planned second, of steps of this kind, or of all steps if there are too few."""
         planned, passed = self._times.get(kind, (0.0, 0.0))
         if planned < TRUSTED:
             planned, passed = (sum(seconds) for seconds in zip((0.0, 0.0), *self._times.values(), strict=True))
@@ -637,7 +656,7 @@ class Clock:
         return 1.0 if planned < TRUSTED else min(max(passed / planned, low), high)
 
     def _end(self) -> None:
-        # Leave out steps with a planned time of zero, because they would make the pace look too slow.
+        # Leave out steps with a planned time of zero: their elapsed time would make all other steps look too slow.
         if self._begun and self._begun[1].seconds:
             when, step = self._begun
             planned, passed = self._times.get(step.kind, (0.0, 0.0))

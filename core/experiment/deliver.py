@@ -1,6 +1,6 @@
-"""Exports: tables, reports, models and files.
+"""Exports of an experiment or study: tables, reports, models and files.
 
-The decorator `exporting` writes every export to the audit log.
+The decorator `exporting` records every export in the audit log.
 """
 
 import csv
@@ -67,8 +67,8 @@ if TYPE_CHECKING:
 
 Format = Literal["html", "pdf", "docx"]
 FORMATS: tuple[Format, ...] = ("pdf", "docx", "html")
-REPORTED = ("experiment", "study")  # kinds of runs that have a report
-LONGEST = 100  # most characters in a field of the cover
+REPORTED = ("experiment", "study")  # Kinds of runs that have a report.
+LONGEST = 100  # Maximum number of characters in a field of the report's cover.
 
 
 def exports() -> Path:
@@ -103,7 +103,7 @@ def board_markdown(run_id: str) -> str:
 
 
 def model_folder(run_id: str) -> Path:
-    """Return the folder of a `finetune` run's model. Errors: ConfigError if it is gone."""
+    """Return the folder of a `finetune` run's model. Errors: ConfigError if the model is missing."""
     run = store().get(run_id)
     if not models.is_here(run):
         raise ConfigError(f"{run_id}: the model of this run is gone; start the run again.")
@@ -117,9 +117,9 @@ def words_held(run_id: str) -> tuple[int, int]:
 
 @exporting
 def copy_model(run_id: str, target: Path, *, rare: bool = True) -> None:
-    """Copy a model's folder. rare: include words that occur once in its training text.
+    """Copy the folder of a run's model to `target`. rare: include words that occur only once in its training text.
 
-    Errors: ConfigError if it is gone.
+    Errors: ConfigError if the model is missing.
     """
     _copy_model(run_id, target, rare)
 
@@ -133,7 +133,10 @@ def _copy_model(run_id: str, target: Path, rare: bool) -> None:
 
 @exporting
 def export_model(run_id: str, *, rare: bool = True) -> Path:
-    """Copy the model to the folder of exports and return the copy. Errors: ConfigError if it is gone."""
+    """Copy a run's model to the folder of exports and return the path of the copy.
+
+    rare: as in `copy_model`. Errors: ConfigError if the model is missing.
+    """
     target = exports() / f"{run_id}-model{'' if rare else '-without-rare-words'}"
     draft = target.with_name(f".{target.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)
@@ -145,7 +148,7 @@ def export_model(run_id: str, *, rare: bool = True) -> Path:
 
 @exporting
 def zip_model(run_id: str, *, rare: bool = True) -> bytes:
-    """Return the model as a .zip. Errors: ConfigError if it is gone."""
+    """Return a run's model as a .zip. rare: as in `copy_model`. Errors: ConfigError if the model is missing."""
     with TemporaryDirectory(prefix=f".{run_id}-", dir=exports()) as folder:
         _copy_model(run_id, Path(folder) / "model", rare)
         return Path(shutil.make_archive(str(Path(folder) / "packed"), "zip", Path(folder) / "model")).read_bytes()
@@ -159,14 +162,14 @@ def figure_page(run_id: str, figure: "go.Figure") -> bytes:
 
 @exporting
 def take_bytes(run_id: str, path: Path) -> bytes:
-    """Read a file of a run for a download. Errors: those of `read_back`."""
+    """Return the content of a run's file, for a download. Errors: those of `read_back`."""
     with read_back(path):
         return path.read_bytes()
 
 
 @exporting
 def take(run_id: str, copies: Mapping[Path, str]) -> None:
-    """Copy files and folders of a run. copies: {source: target}."""
+    """Copy files and folders of a run. copies: {path of the file or folder: path of its copy}."""
     for source, target in copies.items():
         if source.is_dir():
             shutil.copytree(source, target, dirs_exist_ok=True)
@@ -182,11 +185,11 @@ def board_lines(run_id: str) -> list[str]:
 
 @exporting
 def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, examples: bool = False) -> bytes:
-    """Return the report of a finished experiment or study: a page for decision-makers and a technical one.
+    """Return the report of a finished experiment or study: one page for decision-makers and one technical page.
 
     cover: by default the cover of the last report, with today's date. examples: include three sentences of the test
-    set; off by default, because the user may send the report to others. Errors: ConfigError if the run is of another
-    kind or has not finished.
+    set; off by default, because users send reports to others. Errors: ConfigError if the run is of another kind or has
+    not finished.
     """
     run = store().get(run_id)
     if run.manifest.kind not in REPORTED or run.state().state != "succeeded":
@@ -219,7 +222,7 @@ def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, 
 
 
 def write_report(run_id: str, path: Path, cover: Cover, *, examples: bool = False) -> None:
-    """Write a report in the format of the file's extension. Errors: ConfigError for other formats, as `report`."""
+    """Write a report in the format that the extension of `path` names. Errors: ConfigError, also those of `report`."""
     suffix = next((each for each in FORMATS if path.suffix.lower() == f".{each}"), None)
     if suffix is None:
         raise ConfigError(f"{path}: not a format for reports; use a name that ends in .{', .'.join(FORMATS)}.")
@@ -234,7 +237,7 @@ def last_cover() -> Cover:
 
 
 def keep_cover(cover: Cover) -> None:
-    """Store firm, project and author for this project's next report, without the date."""
+    """Store firm, project and author of a cover for the next report of this project."""
     home().mkdir(parents=True, exist_ok=True)
     if (undated := replace(cover, date="")) != replace(last_cover(), date=""):
         write_atomic(home() / COVER_FILE, json.dumps(asdict(undated), ensure_ascii=False, indent=1).encode())
@@ -273,7 +276,7 @@ def _of_experiment(run: Run, examples: bool, reported: Mapping[str, Any]) -> Rep
 
 
 def _types(base: ArmRow | None, main: ArmRow | None) -> list[TypeScores]:
-    """Return scores by type of the baseline and the main variant; [] if files are gone."""
+    """Return the scores of baseline and main variant per entity type; [] if a variant or a file is missing."""
     with suppress(RunError, CorpusError):
         if base and main:
             # If halves are swapped, replicates have different test sets.
@@ -283,7 +286,7 @@ def _types(base: ArmRow | None, main: ArmRow | None) -> list[TypeScores]:
 
 
 def _examples(base: ArmRow | None, main: ArmRow | None) -> Examples | None:
-    """Return predictions of both variants' first taggers side by side; None if a file or the test set is missing."""
+    """Return test sentences with the predictions of both variants' first taggers; None if a file is missing."""
     with suppress(RunError, CorpusError):
         if base and main:
             a, b = store().get(base.finetune_run), store().get(main.finetune_run)

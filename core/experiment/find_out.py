@@ -1,4 +1,4 @@
-"""The page Find out: propose an experiment that tests the project's selection on its corpora."""
+"""Propose an experiment that tests the project's selection on its corpora, for the page Find out."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,8 +27,9 @@ from core.stats.power import replicates_to_detect
 from core.stats.sequential import looks_of
 from core.stats.verdict import WEAK
 
-REPLICATES = (3, min(LARGER))  # replicates of a first look, and of the next larger plan
-LIMITS: Mapping[float, str] = {  # seconds that an experiment may take, in words
+REPLICATES = (3, min(LARGER))  # Numbers of replicates: of the first proposed plan, and of the next larger plan.
+
+LIMITS: Mapping[float, str] = {  # {time limit of an experiment in seconds: the limit in words}
     600.0: "10 min",
     1800.0: "30 min",
     3600.0: "1 hour",
@@ -36,8 +37,9 @@ LIMITS: Mapping[float, str] = {  # seconds that an experiment may take, in words
     36_000.0: "overnight (10 h)",
 }
 BUSY = "The machine was busy when it was timed; the experiment takes less time on an idle machine."
-USUAL = "10%"  # budget of D_C if there is no selection yet
-# Options of a selection that are not options of its scores.
+USUAL = "10%"  # budget if the project has no selection yet
+
+# Options that a selection has and a scoring run does not have.
 _SAME = SelectOptions.model_fields.keys() - ScoreConfig.model_fields.keys()
 
 
@@ -46,10 +48,10 @@ class Plan:
     """A proposed experiment, described in sentences.
 
     compared, time, shows: what the experiment compares, how long it takes, and what it can detect.
-    alike: sentence on the share of D_C that is like T_C; "" if unknown.
-    edited: True if the selection was edited by hand; the experiment does not repeat such edits.
-    stronger: if the plan can hardly detect its effect (`WEAK`), the plan with the shortest time limit that can; None if
-        no plan can, or if none is needed.
+    alike: sentence on the share of D_C that is similar to T_C; "" if unknown.
+    edited: True if the user edited the selection by hand; the experiment does not repeat these edits.
+    stronger: plan with the shortest time limit that can detect the effect, if this plan's chance is below `WEAK`. None
+        if no plan can, or if this plan's chance is not below `WEAK`.
     """
 
     options: Mapping[str, object]
@@ -65,10 +67,13 @@ class Plan:
 class Affordable:
     """The plan that detects the smallest gain within a time limit.
 
-    limit: time limit in seconds. replicates: number of replicates; 0 if no plan fits. taggers: number per replicate.
-    labels: number of training sentences; 0: all. seconds: time of the plan; if no plan fits, time of the shortest one.
+    limit: time limit in seconds.
+    replicates: number of replicates; 0 if no plan fits the limit.
+    taggers: number of taggers per replicate.
+    labels: number of training sentences; 0: all.
+    seconds: time of the plan; if no plan fits the limit, time of the shortest plan.
     points: smallest gain that the plan detects at 80% power. This forecast is based on taggers trained on all labels,
-    so it is too optimistic for fewer labels.
+        so it is too optimistic for fewer labels.
     """
 
     limit: float
@@ -85,9 +90,10 @@ class Affordable:
 
     @property
     def rank(self) -> tuple[bool, float, float]:
-        """Sort key, best plan first: a plan that fits the limit, then more labels, then a smaller detectable gain.
+        """Sort key that puts the best plan first.
 
-        Of plans that do not fit, the shortest comes first.
+        A plan that fits the time limit is better than one that does not; then more labels are better, then a smaller
+        detectable gain. Of plans that do not fit, the shortest is best.
         """
         if not self.replicates:
             return True, self.seconds, self.points
@@ -95,7 +101,7 @@ class Affordable:
 
 
 def choice_now() -> Choice | None:
-    """Return the first saved selection that can be read, else one that an experiment made; None if there is none."""
+    """Return the first saved selection that can be read, else a selection of an experiment; None if there is none."""
     children = [run for run in runs.listed("select", state="succeeded") if run.manifest.parent]
     of_experiments = [run for run in children if run.manifest.config["strategy"] not in arms.CONTROLS]
     for choice in (*choices.in_use(), *choices.of(runs.of_corpora_in_use(of_experiments))):
@@ -106,14 +112,14 @@ def choice_now() -> Choice | None:
 
 
 def choice_options() -> dict[str, object]:
-    """Return options that compare the selection with no pre-training and with random text of the same size.
+    """Return options that compare pre-training on the selection with no pre-training and with random text.
 
-    If the project has no selection, use the default strategy and budget.
+    If the project has no selection, the options contain the default strategy and budget.
     """
     chosen = choice_now()
     config = SelectConfig.parse(dict(selections.run_of(chosen.id).manifest.config)) if chosen else None
     if config and config.strategy in arms.CONTROLS:
-        config = None  # a random selection is itself the baseline
+        config = None  # A random selection is the baseline, so it cannot be tested against it.
     strategy = config.strategy if config else DEFAULT_STRATEGY
     same = config.model_dump(include=_SAME, exclude_defaults=True, mode="json") if config else {}
     return {
@@ -125,7 +131,7 @@ def choice_options() -> dict[str, object]:
 
 
 def options(replicates: int = REPLICATES[0], encoder: str = "", taggers: int = 1) -> dict[str, object]:
-    """Return the options of the experiment that tests the selection. encoder: "" for the bundled one."""
+    """Return the options of the experiment that tests the selection. encoder: "" for the bundled encoder."""
     return {
         **corpora.roles(),
         **choice_options(),
@@ -137,12 +143,13 @@ def options(replicates: int = REPLICATES[0], encoder: str = "", taggers: int = 1
 
 
 def affordable(encoder: str = "") -> list[Affordable]:
-    """Return for each of `LIMITS` the plan that detects the smallest gain, with 1 or `SEVERAL` taggers per replicate.
+    """Return, for each time limit in `LIMITS`, the plan that detects the smallest gain.
 
-    A plan uses all labels if `REPLICATES[0]` replicates on all labels fit the limit, because a tagger on fewer labels
-    answers another question. For the same reason, the selection's size and the encoder stay the same. All epochs are
-    kept, because a tagger that stops too early learns nothing. No plan has more replicates than the effect needs.
-    Errors: RunError if this machine was not timed; ConfigError, CorpusError.
+    Plans have 1 or `SEVERAL` taggers per replicate. A plan uses all labels if `REPLICATES[0]` replicates on all labels
+    fit the limit, because the gain on fewer labels may be different. For the same reason, all plans have the same
+    encoder and size of the selection. They train for all epochs, because a tagger that stops too early learns nothing.
+    They have at most as many replicates as are needed to detect the effect.
+    Errors: RunError if the speed of this machine was not measured; ConfigError, CorpusError.
     """
     finished = tuple(run.id for run in runs.listed(state="succeeded"))
     return _affordable(json.dumps(options(encoder=encoder)), encoder, finished=finished)
@@ -150,7 +157,10 @@ def affordable(encoder: str = "") -> list[Affordable]:
 
 @kept_per_home(4)
 def _affordable(asked: str, encoder: str, finished: tuple[str, ...]) -> list[Affordable]:
-    """Compute `affordable`. asked: options in JSON. finished: ids of finished runs, for the cache key."""
+    """Compute the plans of `affordable`.
+
+    asked: options of the experiment in JSON. finished: ids of finished runs, so that new ones invalidate the cache.
+    """
     whole = json.loads(asked)
     sizes = (0, *(n for n in view.SIZES if n < len(library().find(whole["train"]))))
     plans = [_with_taggers(taggers, encoder, sizes, ExperimentConfig.parse(whole).effect) for taggers in (1, SEVERAL)]
@@ -158,9 +168,9 @@ def _affordable(asked: str, encoder: str, finished: tuple[str, ...]) -> list[Aff
 
 
 def _with_taggers(taggers: int, encoder: str, sizes: Sequence[int], effect: float) -> list[Affordable]:
-    """Return for each of `LIMITS` the plan with this number of taggers that detects the smallest gain.
+    """Return, for each time limit in `LIMITS`, the plan that detects the smallest gain with `taggers` per replicate.
 
-    taggers: number per replicate. sizes: numbers of training sentences to try; 0: all. effect: gain to detect, points.
+    sizes: numbers of training sentences to try, largest first; 0: all. effect: gain to detect, in points.
     """
     least, most = REPLICATES[0], max(LARGER)
     spread = view.least_difference(options(least, encoder, taggers)).spread
@@ -189,7 +199,7 @@ def _with_taggers(taggers: int, encoder: str, sizes: Sequence[int], effect: floa
 
 
 def within(plan: Affordable, encoder: str = "") -> dict[str, object]:
-    """Return the options of an affordable plan; seal its training sentences as a corpus if it uses fewer than all.
+    """Return the options of an affordable plan. If it uses only some training sentences, store them as a corpus.
 
     Errors: CorpusError.
     """
@@ -198,7 +208,7 @@ def within(plan: Affordable, encoder: str = "") -> dict[str, object]:
 
 
 def again(run: Run) -> dict[str, object]:
-    """Return the options of the same experiment with more replicates; {} if these would not settle its open verdict.
+    """Return the options of the same experiment with enough replicates for a verdict; {} if more would not help.
 
     The new experiment reuses the replicates of the finished run.
     """
@@ -216,14 +226,14 @@ def _strategies(config: ExperimentConfig) -> list[str]:
 
 
 def is_timed(asked: Mapping[str, object]) -> bool:
-    """Return True if this machine's speed is known, so that times can be estimated."""
+    """Return True if the speed of this machine was measured for these options, so that times can be estimated."""
     return runs.finished("calibrate", view.calibrations(asked)[0]) is not None
 
 
 def outlook() -> str:
     """Describe what the proposed experiment and the next larger one can detect, and how long they take.
 
-    Return "" if their corpora cannot be read.
+    Return "" if the corpora cannot be read.
     """
     with suppress(WinnowError):
         finished = tuple(run.id for run in runs.listed(state="succeeded"))
@@ -233,7 +243,10 @@ def outlook() -> str:
 
 @kept_per_home(4)
 def _outlook(*asked: str, finished: tuple[str, ...]) -> str:
-    """Compute `outlook`. asked: options of both experiments in JSON. finished: run ids, for the cache key."""
+    """Compute the sentences of `outlook`.
+
+    asked: options of both experiments in JSON. finished: ids of finished runs, so that new ones invalidate the cache.
+    """
     seen = [(view.least_difference(each), view.cost_if_known(each)) for each in map(json.loads, asked)]
     (first, cost), (larger, more) = seen
     times = [f" (about {duration(each.seconds)})" if each else "" for each in (cost, more)]
@@ -248,8 +261,8 @@ def _outlook(*asked: str, finished: tuple[str, ...]) -> str:
 def plan(asked: Mapping[str, object], within: Sequence[Affordable] = ()) -> Plan:
     """Describe the experiment with these options: what it compares, how long it takes, and what it can detect.
 
-    within: plans to propose instead, if this experiment can hardly detect its effect. Errors: ConfigError,
-    CorpusError.
+    within: plans from which to propose another one if this experiment's chance to detect its effect is below `WEAK`.
+    Errors: ConfigError, CorpusError.
     """
     config, chosen, foresight = ExperimentConfig.parse(dict(asked)), choice_now(), view.foresight(asked)
     [strategy], [budget] = _strategies(config), config.budgets

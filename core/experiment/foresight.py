@@ -1,6 +1,6 @@
-"""Forecasts of the gain that an experiment can detect, and plans that would settle a difference it left open.
+"""Forecasts of the gain that an experiment can detect, and plans that would settle an open difference.
 
-Both use the random spread of F1 among taggers that were trained on the same labels before.
+Both are based on the random spread of F1 between taggers that were trained on the same labels before.
 """
 
 import json
@@ -27,21 +27,22 @@ from core.stats.spread import ASSUMED_PRETRAINING, Spread, assumed, measured, of
 from core.stats.verdict import POWER, Lacking, has_power, lacking
 from core.tagging import evaluations
 
-FEW_DRAWS = 200  # bootstrap samples of the sentences, enough for a spread
-NEWEST = 8  # number of newest runs that the spread is measured on
-SEVERAL = 4  # taggers per replicate to forecast; about the best number on two corpora (`bench_variance`)
-FURTHER = (3, 5, 10)  # numbers of seeds to forecast in addition to the plan's
-EVEN = (4, 6, 10)  # numbers of seeds to forecast if halves are swapped
-LARGER = {n: looks_of(n) for n in (6, 12, 24)}  # larger plans to forecast: {replicates: looks}
+FEW_DRAWS = 200  # Number of bootstrap samples of the sentences; enough to estimate a spread.
+NEWEST = 8  # Number of runs, the newest ones, from which the spread is measured.
+SEVERAL = 4  # Taggers per replicate in proposed plans; about the best number on two corpora (`bench_variance`).
+FURTHER = (3, 5, 10)  # Numbers of seeds to forecast in addition to the plan's own number.
+EVEN = (4, 6, 10)  # The same numbers if halves are swapped, which requires even numbers.
+LARGER = {n: looks_of(n) for n in (6, 12, 24)}  # Larger plans: {number of replicates: its interim analyses}.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanChance:
-    """A plan and the chance, 0 to 1, that it detects a given effect.
+    """A plan of an experiment and its chance to detect a given effect.
 
     taggers: number of taggers per replicate.
-    looks: numbers of replicates at which the plan is analysed.
-    share: share of its replicates that the plan needs on average if the effect is real; below 1 if it may end early.
+    looks: numbers of replicates after which the plan is analysed.
+    chance: probability that the plan detects the effect if it is real.
+    share: average share of the replicates that are run if the effect is real; below 1 if the plan may end early.
     seconds: time of the whole plan; None if unknown.
     """
 
@@ -54,12 +55,12 @@ class PlanChance:
 
     @property
     def on(self) -> str:
-        """Number of tasks of a study in words, such as " on 3 tasks"; "" for an experiment."""
+        """Words for the number of tasks of a study, such as " on 3 tasks"; "" for an experiment."""
         return ""
 
     @property
     def time_in_words(self) -> str:
-        """Time that the plan takes, in words, with the average if it may end early; "" if it is not known."""
+        """Time of the plan in words, with the average time if the plan may end early; "" if unknown."""
         if self.seconds is None:
             return ""
         early = f", {duration(self.seconds * self.share)} on average" if self.share < 0.95 else ""
@@ -67,9 +68,9 @@ class PlanChance:
 
 
 def chances_in_words(plans: Sequence[PlanChance], wanted: str, *, cannot: str = "") -> str:
-    """Return a sentence on the chance of every plan. The first plan is the user's.
+    """Return a sentence that states the chance of every plan. The first plan is the user's plan.
 
-    wanted: the gain to detect, in words. cannot: the reason why the first plan can never detect it; "" if it can.
+    wanted: the gain to detect, in words. cannot: the reason why the first plan can never detect the gain; "" if it can.
     """
     asked, *others = plans
     first = f"This plan finds {wanted} in {100 * asked.chance:.0f} of 100 cases"
@@ -87,13 +88,13 @@ class Foresight:
     """Smallest gain that a plan can detect, and its chance of detecting the planned gain.
 
     points: smallest gain that `seeds` seeds detect at 80% power (`power.detectable`), with confidence intervals at
-    `level`.
-    spread: random spread of F1 behind the forecast.
-    further: {larger number of seeds: smallest gain}.
-    effect: planned gain to detect, points.
+        `level`.
+    spread: random spread of F1 on which the forecast is based.
+    further: {larger number of seeds: smallest gain that it detects}.
+    effect: planned gain to detect, in points.
     plans: chances of detecting `effect`, for the plan itself and for larger plans; () if they were not computed.
     claim: variant that the claim is about; "" without a claim.
-    quick: True if the plan repeats only the taggers, so that it cannot show the claim.
+    quick: True if the plan repeats only the taggers, so that it cannot show that the claim beats its control.
     taggers: number of taggers per replicate.
     """
 
@@ -109,7 +110,7 @@ class Foresight:
     taggers: int = 1
 
     def in_words(self) -> str:
-        """Return sentences on the smallest detectable gain, its basis, and each plan's chance of detecting `effect`."""
+        """Return sentences on the smallest detectable gain, the basis of the forecast, and the chance of each plan."""
         if self.seeds < 2:
             return (
                 "One seed cannot show a difference, however large: it does not show how far scores vary by chance. "
@@ -129,7 +130,7 @@ class Foresight:
 
     @property
     def basis(self) -> str:
-        """Beginning of a sentence on the basis of the spread: finished taggers, or an assumption."""
+        """Beginning of a sentence that names the basis of the spread: finished taggers, or an assumption."""
         if not (n := self.spread.taggers):
             return (
                 f"This is assumed for {self.spread.n_sentences:,} test sentences until a first tagger has been trained "
@@ -169,25 +170,25 @@ class Foresight:
         }
 
 
-REPEATED = ("seeds", "looks", "repeat")  # options that `repeated` changes
+REPEATED = ("seeds", "looks", "repeat")  # options that the function `repeated` changes
 
 
 def repeated(config: ExperimentConfig, n: int) -> ExperimentConfig:
-    """Return the same experiment with n replicates, including its present ones, and the default interim analyses."""
+    """Return the options of the same experiment with n replicates in total and the default interim analyses."""
     looks = looks_of(n) if len(looks_of(n)) > 1 else ()
     return config.model_copy(update={"seeds": _seeds(config, n), "looks": looks, "repeat": "pipeline"})
 
 
 def with_times(config: ExperimentConfig, times: int) -> ExperimentConfig:
-    """Return the same experiment with `times` as many replicates, including the present ones.
+    """Return the options of the same experiment with `times` as many replicates in total.
 
-    There are no interim analyses, because these could end the experiment before all variants' differences are settled.
+    The new experiment has no interim analyses. They could end it before the differences of all variants are settled.
     """
     return config.model_copy(update={"seeds": _seeds(config, times * len(config.seeds)), "looks": ()})
 
 
 def _seeds(config: ExperimentConfig, n: int) -> tuple[int, ...]:
-    """Return n seeds: those of the experiment, then the smallest unused ones."""
+    """Return n seeds: the seeds of the experiment, then the smallest unused numbers."""
     new = [seed for seed in range(1, n + len(config.seeds) + 1) if seed not in config.seeds]
     return (*config.seeds, *new[: n - len(config.seeds)])
 
@@ -195,8 +196,8 @@ def _seeds(config: ExperimentConfig, n: int) -> tuple[int, ...]:
 def larger(config: ExperimentConfig) -> list[ExperimentConfig]:
     """Return the plan itself, the plan with `SEVERAL` taggers per replicate, and two plans with more replicates.
 
-    Several taggers are only proposed if the claim's arm pre-trains, because taggers cost little compared with
-    pre-training.
+    The plan with several taggers is only included if the claim's arm pre-trains, because then a further tagger takes
+    little time compared with a further replicate.
     """
     cell = config.claimed
     if cell is None or len(config.seeds) < 2:
@@ -213,10 +214,9 @@ def larger(config: ExperimentConfig) -> list[ExperimentConfig]:
 
 
 def foresee(config: ExperimentConfig, home: Path, *, plans: int | None = None) -> Foresight:
-    """Forecast what a plan can detect.
+    """Forecast the gain that an experiment can detect.
 
-    plans: number of plans whose chances are simulated, about a second each: first `config`, then larger plans.
-    None: all of them.
+    plans: number of plans to simulate, about one second each: first `config`, then larger plans; None: all of them.
     """
     spread = _spread(config, home)
     cell = config.claimed
@@ -243,19 +243,19 @@ def foresee(config: ExperimentConfig, home: Path, *, plans: int | None = None) -
 
 
 def _is_quick(config: ExperimentConfig) -> bool:
-    """Return True if the claim has a control, but the plan makes only one selection and one pre-training.
+    """Return True if the claim has a control, but the plan repeats only the taggers.
 
-    A single selection and pre-training cannot show that the claim beats its control.
+    With a single selection and a single pre-training, a plan cannot show that the claim beats its control.
     """
     cell = config.claimed
     return bool(cell and config.repeat == "tagger" and cell.arm.prepares and arms.control(cell, config.cells))
 
 
 def kept_forecast(run: Run, effect: float, chance: Callable[[], float]) -> Foretold:
-    """Return the forecast that `run` stored when it first started. If there is none, compute and store it now.
+    """Return the forecast that `run` stored when it first started. If there is none, compute and store a forecast.
 
-    A resumed run must not compute a new forecast, because that would be based on the run's own taggers.
-    chance: function that returns the chance, 0 to 1, that the plan detects a true gain of `effect` points.
+    A resumed run does not compute a new forecast, because this would be based on the run's own taggers.
+    chance: function that returns the probability that the plan detects a true gain of `effect` points.
     """
     file = run.artifacts / "foretold.json"
     stored = read_object(file)
@@ -269,8 +269,8 @@ def kept_forecast(run: Run, effect: float, chance: Callable[[], float]) -> Foret
 def foretold(config: ExperimentConfig, run: Run, home: Path) -> Foretold | None:
     """Return the power of an experiment: the chance that it detects the effect of its claim.
 
-    Return None if there is no claim or only one seed. Return None also if the plan repeats only the taggers, because
-    one selection per variant cannot show that selection helps.
+    Return None if there is no claim or only one seed. Also return None if the claim has a control and the plan repeats
+    only the taggers, because one selection per variant cannot show that selection helps.
     """
     if config.claimed is None or len(config.seeds) < 2 or _is_quick(config):
         return None
@@ -284,10 +284,10 @@ def _chance(plan: ExperimentConfig, spread: Spread, config: ExperimentConfig, *,
 
 
 def _spread(config: ExperimentConfig, home: Path) -> Spread:
-    """Return the spread of taggers trained on these labels, or an assumed one.
+    """Return the spread of earlier taggers trained on these labels. If there are none, return an assumed spread.
 
-    If halves are swapped, use earlier replicates with swapped halves. If there are none, estimate the spread from
-    taggers on all of L_C.
+    With swapped halves, the spread is measured on earlier replicates with swapped halves. If there are none, it is
+    estimated from taggers on all of L_C.
     """
     library, splits = Library(home), ("train", "dev", "test")
     corpora = {split: library.find(getattr(config, split)) for split in splits}
@@ -302,10 +302,10 @@ def _spread(config: ExperimentConfig, home: Path) -> Spread:
 
 
 def _swapped(marks: tuple[str, ...], home: Path) -> Iterator[Resampled]:
-    """Yield the difference of each pre-trained variant to the first one, in experiments that swapped halves.
+    """Yield the difference between each further pre-trained variant and the first, in experiments with swapped halves.
 
-    Read only the `NEWEST` finished experiments that swapped halves of the same train, dev and test sets. marks:
-    fingerprints of these sets.
+    Only the `NEWEST` finished experiments with the same train, dev and test sets are read.
+    marks: fingerprints of these sets.
     """
     store = RunStore(home)
     alike = (run for run in store.list("experiment") if _inputs(run, "train", "dev", "test") == marks)
@@ -315,30 +315,36 @@ def _swapped(marks: tuple[str, ...], home: Path) -> Iterator[Resampled]:
         try:
             lines = [boards.tables(row, store) for row in boards.read(run).leaderboard if row.pretrain_run]
             yield from (resample(line, lines[0], FEW_DRAWS, 0) for line in lines[1:])
-        except (OSError, CorpusError, RunError):  # its files are gone or damaged
+        except (OSError, CorpusError, RunError):  # Skip a run with missing or damaged files.
             continue
 
 
 def _replicates(train: str, test: str, home: Path) -> Iterator[list[Evaluation]]:
-    """Yield the evaluations of replicated variants, from the newest finished experiments on these labels."""
+    """Yield the evaluations of each variant with replicates, from the newest finished experiments on these labels.
+
+    train, test: fingerprints of the training set and of the test set.
+    """
     store = RunStore(home)
-    # Leave out experiments with swapped halves: their replicates have different test sets, which adds to the spread.
+    # Leave out experiments with swapped halves: their replicates have different test sets, which increases the spread.
     whole = (run for run in store.list("experiment") if not run.manifest.config.get("cross"))
     alike = (run for run in whole if _inputs(run, "train", "test") == (train, test))
     for run in islice((run for run in alike if run.state().state == "succeeded"), NEWEST):
         try:
             rows = [row for row in boards.read(run).leaderboard if len(row.finetune_runs) > 1]
-            # If a replicate has several taggers, take the first.
+            # Take the first tagger of each replicate.
             yield from (
                 [one for id in row.finetune_runs for one in evaluations.read(store.get(id))[:: row.taggers]]
                 for row in rows
             )
-        except (OSError, CorpusError, RunError):  # its files are gone or damaged
+        except (OSError, CorpusError, RunError):  # Skip a run with missing or damaged files.
             continue
 
 
 def _before(train: str, test: str, home: Path) -> list[list[Evaluation]]:
-    """Read the newest finished trainings on these labels with this test set, one evaluation per seed."""
+    """Return the evaluations of the newest finished trainings on these labels, one list per run, one item per seed.
+
+    train, test: fingerprints of the training set and of the test set.
+    """
     runs = (run for run in RunStore(home).list("finetune") if _inputs(run, "train", "test.0") == (train, test))
     several = (run for run in runs if len(run.manifest.config["seeds"]) > 1)
     finished = (run for run in several if run.state().state == "succeeded")
@@ -346,7 +352,7 @@ def _before(train: str, test: str, home: Path) -> list[list[Evaluation]]:
     for run in islice(finished, NEWEST):
         try:
             trainings.append(evaluations.read(run))
-        except (OSError, CorpusError, RunError):  # its files are gone or damaged
+        except (OSError, CorpusError, RunError):  # Skip a run with missing or damaged files.
             continue
     return trainings
 
@@ -355,7 +361,7 @@ def _inputs(run: Run, *names: str) -> tuple[str | None, ...]:
     return tuple(run.manifest.inputs.get(name) for name in names)
 
 
-TOO_MANY, TOO_LONG = 60, 200  # limits of proposed plans: replicates, hours
+TOO_MANY, TOO_LONG = 60, 200  # proposed plans have at most this many replicates, and hours
 Spreads = Spread | tuple[Spread, ...]
 
 
@@ -365,11 +371,11 @@ def _not_known(n: int) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """Basis of an experiment's forecast. The verdict has the same basis, so that both agree.
+    """Spread and speed on which an experiment's forecast is based. The verdict uses the same, so that both agree.
 
     spread: spread of taggers trained on these labels; None: use the spread of the difference itself.
-    seconds: function of n that returns the further seconds until there are n replicates. If it returns None,
-    extrapolate from the hours so far.
+    seconds: function of n that returns the remaining seconds until n replicates have finished. If it returns None, the
+        time is extrapolated from the hours so far.
     """
 
     spread: Spread | None = None
@@ -381,15 +387,17 @@ UNKNOWN = Outlook()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """A difference that may still be open after n replicates or taggers (on each task), which took `hours` in total.
+    """A difference between variants that may still be open, after n replicates or taggers (of each task, in a study).
 
-    effect: planned gain to detect, points. Do not use the observed difference instead, because a difference that was
-        not detected is mostly chance.
-    interval: 95% confidence interval, points.
-    estimate: the difference with the parts of its variance.
-    spread: basis of forecasts; for a study, one per task.
+    effect: planned gain to detect, in points. The observed difference must not be used instead, because a difference
+        that was not detected is mostly chance.
+    interval: 95% confidence interval of the difference, in points.
+    estimate: the difference, and the components of its variance.
+    spread: random spread on which forecasts are based; for a study, one per task.
+    hours: time of all n replicates or taggers together.
     bound: significance level of the test.
     swapped: True if halves are swapped, so that replicates come in pairs.
+    outlook: basis of the forecast of the time.
     unit: "replicate", or "tagger" if all taggers start from one pre-training.
     """
 
@@ -406,32 +414,32 @@ class Open:
 
     @property
     def ruled_out(self) -> bool:
-        """True if the whole interval is below the gain to detect."""
+        """True if the whole interval is below the planned gain, so that a gain of this size is ruled out."""
         return self.interval[1] < self.effect
 
     @property
     def has_power(self) -> bool:
-        """True if the comparison was large enough to detect the effect, judged by its own variance."""
+        """True if the comparison was large enough to detect the planned gain, according to its own variance."""
         known = self.estimate is not None and float(self.estimate.dof) > 0
         return known and has_power(self.effect, float(self.estimate.falling), float(self.estimate.fixed))  # type: ignore[union-attr]
 
     @property
     def detects(self) -> float | None:
-        """Smallest gain that this comparison detects at 80% power, judged by its own interval; None if unknown."""
+        """Smallest gain that the comparison detects at 80% power, according to its own interval; None if unknown."""
         if self.estimate is None or self.n < 2:
             return None
         return detected((self.interval[1] - self.interval[0]) / 2, float(self.estimate.dof), self.bound)
 
     @property
     def lacks(self) -> Lacking | None:
-        """Replicates and test sentences needed to detect the effect; None if unknown or if the effect is ruled out."""
+        """Replicates and test sentences needed to detect the planned gain; None if unknown or ruled out."""
         if self.estimate is None or self.ruled_out:
             return None
         return lacking(self.effect, float(self.estimate.falling), float(self.estimate.fixed), self.n)
 
     @property
     def repetitions(self) -> int | None:
-        """Total number of replicates needed to detect the effect; None if too many, unknown, or of no use."""
+        """Total number of replicates needed to detect the planned gain; None if unknown, too many or not needed."""
         if self.spread is None or self.ruled_out or self.has_power:
             return None
         enough = replicates_to_detect(self.spread, self.effect, self.n, TOO_MANY)
@@ -441,25 +449,25 @@ class Open:
         return None if self.hours / self.n * enough > TOO_LONG else enough
 
     def more(self, wanted: int, each: str = "") -> str:
-        """Describe further replicates and their time, such as "3 more replicates (6 in all), about 2 h"."""
+        """Describe the replicates that are missing and their time: "3 more replicates (6 in all), about 2 h"."""
         further = count(wanted - self.n, f"more {self.unit}")
         return f"{further}{each} ({wanted:,} in all), about {duration(self.seconds(wanted))}"
 
     def seconds(self, wanted: int) -> float:
-        """Return the further seconds until `wanted` replicates: the forecast, else extrapolated from those so far."""
+        """Return the seconds until `wanted` replicates have finished: forecast, or if unknown extrapolated."""
         forecast = self.outlook.seconds(wanted)
         return 3600 * self.hours / max(self.n, 1) * (wanted - self.n) if forecast is None else forecast
 
 
 def spread_of(estimate: Estimate | None, n: int, outlook: Outlook, *, swapped: bool) -> Spread | None:
-    """Return the spread for forecasts of a difference: that of `outlook` if known, else that of `estimate` itself."""
+    """Return the spread to forecast a difference with: from `outlook` if known, else from `estimate` itself."""
     if outlook.spread or estimate is None or n < 2:
         return outlook.spread
     return of_estimate(estimate, n, swapped=swapped)
 
 
 def settled_by(open_: Open, each: str = "") -> str:
-    """Advise on the next step for an open difference. each: " on each task" for a study of several tasks."""
+    """Return sentences with the next step for an open difference. each: " on each task" for a study."""
     gain = f"a true gain of {gain_in_words(open_.effect)}"
     if open_.ruled_out or open_.has_power:
         why = "the range of the true difference ends below it" if open_.ruled_out else "this comparison would detect it"

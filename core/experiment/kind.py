@@ -1,13 +1,14 @@
-"""The runs `experiment` and `halves`: variants x budgets x seeds on shared stages, with a verdict on each variant.
+"""The kinds of runs `experiment` and `halves`.
 
-Every variant differs from `none` in one respect (`arms`): the text that its encoder or word vectors trained on, the
-labels that it borrows, or the rebuilding of its L_C. All variants have the same seeds and settings. They also have the
-same encoder and L_C, unless the variant changes these. With the preset `quick` the last epoch is kept. Each fine-tuning
-is tested once. Reference variants train nothing: a run of another kind finds the entities of their test sets. To
-estimate what more labels would bring, taggers are trained on parts of L_C.
+`experiment` runs all variants at all budgets with all seeds, and gives each variant a verdict. Variants share runs if
+possible. Every variant differs from `none` in one respect (`arms`): the text on which its encoder or word vectors are
+trained, the labels of another corpus, or the method that rebuilds L_C. All variants have the same seeds and settings.
+They also have the same encoder and L_C, unless the variant changes these. With the preset `quick` the last epoch is
+kept. Each fine-tuning is tested once. Reference variants train nothing: a run of another kind finds the entities in the
+test sets. To estimate the gain from more labels, taggers are trained on parts of L_C.
 
-`halves` splits a pool of labelled sentences into two halves, each the test set of the other. A sentence and its near
-duplicates (`corpora.hygiene`) are in the same half (SOURCES.md, Halves swapped).
+`halves` splits a pool of labelled sentences into two halves. Each half is the test set of the other. A sentence and its
+near duplicates (`corpora.hygiene`) are in the same half (SOURCES.md, Halves swapped).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -47,11 +48,11 @@ from core.tagging.calibrate import CalibrateResult
 from core.tagging.evaluations import labelled
 from core.text.sentence import Sentence
 
-LOOK = 1.0  # seconds between two checks of steps that other processes run
+LOOK = 1.0  # seconds between two checks whether steps in other processes have finished
 
 
 def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
-    """Make all runs of the experiment, or find them if they exist, and compare its variants.
+    """Execute all runs of the experiment, reuse those that have finished, and compare the variants.
 
     Artifacts: `leaderboard.csv`, `leaderboard.md`.
     """
@@ -94,7 +95,7 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
 
 
 def _check_budgets(config: ExperimentConfig, job: Job) -> None:
-    """Refuse a budget larger than D_C before anything is computed. Errors: ConfigError."""
+    """Refuse a budget larger than D_C before any run starts. Errors: ConfigError."""
     if not any(cell.arm.chooses for cell in config.cells):
         return
     domain = job.corpus(config.domain)
@@ -103,8 +104,9 @@ def _check_budgets(config: ExperimentConfig, job: Job) -> None:
 
 
 def _make_runs(config: ExperimentConfig, job: Job) -> tuple[Stages, list[FinishedLine], PlannedTest | None]:
-    """Make or find the runs, block by block, until the planned test ends the experiment.
+    """Execute the runs, up to each interim analysis in turn, until the planned test ends the experiment.
 
+    Finished runs are reused. Return (options of the runs, variants with their runs, result of the planned test).
     Errors: those of `ReferenceKind.check`, before any other step, if a reference variant cannot run now.
     """
     measured = results.read(job.child("calibrate", **calibration_options(config)), CalibrateResult)
@@ -115,7 +117,7 @@ def _make_runs(config: ExperimentConfig, job: Job) -> tuple[Stages, list[Finishe
     priced = cost(config, measured, job.home, job.kinds, others)
     left = {step.line for step in priced.steps if not step.finished}
     for name, options in config.references.items():
-        if name in left:  # a finished variant no longer needs its server or folder
+        if name in left:  # A finished reference variant no longer needs its server or folder.
             KINDS[find(name).reference].check(options, job)
     stages, clock = Stages(config, job), Clock(priced.steps, job.context)
     sources = {cell: stages.named[cell.arm.source].fingerprint for cell in config.cells if stages.source(cell)}
@@ -143,15 +145,16 @@ def _make_runs(config: ExperimentConfig, job: Job) -> tuple[Stages, list[Finishe
     return stages, finished, test
 
 
-Begins = Callable[[Step, int], None]  # called when a step starts, with the number of steps that run at once
+Begins = Callable[[Step, int], None]  # function called when a step starts, with the number of steps run in parallel
 
 
 def make_steps(steps: Sequence[Step], runs: dict[Step, Run], job: Job, begins: Begins) -> None:
-    """Make or find the runs of `steps`, which are in order, and add them to `runs`.
+    """Execute the runs of `steps`, which are in order, reuse those that have finished, and add all to `runs`.
 
-    This process makes the runs one by one. With `--on` a cluster, or `--on ray` on several GPUs, it makes only three
-    kinds of steps itself: splits, selections (Ray computes their chunks), and reference variants, because their folders
-    and servers may be on this machine only. After these, Ray runs every other step in a process of its own.
+    Normally this process executes the runs one by one. With `--on` a cluster, or `--on ray` on several GPUs, it
+    executes only three kinds of steps: splits into halves, selections (Ray computes their chunks), and reference
+    variants, because their folders and servers may exist on this machine only. Then Ray executes every other step in a
+    separate process.
     """
     on = Where.asked().on
     alone = on == LOCAL or (on == "ray" and at_once() == 1)
@@ -183,7 +186,7 @@ def _make_on_ray(steps: Iterable[Step], runs: dict[Step, Run], job: Job, begins:
                     begins(step, on_ray.n)
                 else:
                     busy = run.id
-        if not on_ray.at_work and waits != busy:  # another Winnow process runs every step that is ready
+        if not on_ray.at_work and waits != busy:  # Another Winnow process runs every step that could start now.
             job.context.waiting(busy or None)
             waits = busy
         on_ray.wait(LOOK)
@@ -215,7 +218,7 @@ KIND = Kind(
 
 
 def split_halves(config: HalvesConfig, job: Job) -> HalvesResult:
-    """Seal the pool and all parts of both halves as corpora. Artifacts: `halves.npz`.
+    """Pool the labelled sentences, split the pool into halves, and store all parts as corpora. Artifacts: `halves.npz`.
 
     Errors: ConfigError if a half is too small, CorpusError if a corpus is not labelled.
     """
@@ -242,7 +245,7 @@ def split_halves(config: HalvesConfig, job: Job) -> HalvesResult:
 
 
 def _half(config: HalvesConfig, job: Job, pool: Corpus, own: IntArray, test: IntArray) -> Half:
-    """Seal the corpora of one half. own: its rows in random order. test: rows of the other half."""
+    """Store the corpora of one half. own: numbers of its sentences in the pool, shuffled. test: of the other half."""
     train, dev = np.split(own[: config.train_sentences + config.dev_sentences], [config.train_sentences])
     origin, name = {"from": pool.fingerprint}, f"{pool.name} {config.seed}"
 

@@ -1,8 +1,8 @@
 """The leaderboard of an experiment: scores, intervals, verdict and cost of every variant, and the planned test.
 
-It follows Tables 3 and 5 of Mahapatra et al. 2022 and adds verdicts (SOURCES.md, Verdict). Verdicts are about the
-first test set. Further test sets are reported one by one. A mean over easy and hard sets would hide a loss on one of
-them (SOURCES.md, Never only an average).
+The leaderboard follows Tables 3 and 5 of Mahapatra et al. 2022 and adds verdicts (SOURCES.md, Verdict). Verdicts are
+based on the first test set. Scores on further test sets are reported separately, because a mean over easy and hard sets
+would hide a loss on one of them (SOURCES.md, Never only an average).
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,8 +67,8 @@ from core.tagging import result as taggers
 from core.tagging.evaluations import FinetuneResult, OverSeeds
 from core.training.saved_models import PretrainResult
 
-UNSETTLED = ("nothing learnt", "not tested")  # verdicts that further seeds cannot change
-ENOUGH = 0.8  # share of the requested mentions that must be changed for a verdict
+UNSETTLED = ("nothing learnt", "not tested")  # Verdicts that further seeds would not change.
+ENOUGH = 0.8  # For a verdict, rebuilding must change at least this share of the requested mentions.
 Collapsed = Mapping[Cell, Sequence[int]]
 
 
@@ -76,8 +76,8 @@ Collapsed = Mapping[Cell, Sequence[int]]
 class FinishedChain:
     """The finished runs of one replicate of a variant.
 
-    tuned: {part of L_C: its `finetune` run}; (0, 0) is all of L_C. A reference variant has the run that found the
-        entities at (0, 0).
+    tuned: {part of L_C: `finetune` run on it}; the part (0, 0) is all of L_C. For a reference variant, the entry (0, 0)
+        is the run that found the entities.
     labels: runs that rebuilt L_C or scored assisting sentences.
     halves: if halves are swapped, the run that split the labelled sentences.
     """
@@ -103,7 +103,8 @@ class FinishedChain:
 class FinishedLine:
     """The finished runs of one variant.
 
-    source: fingerprint of its source text, if it has one. taggers: number per replicate; their counts are pooled.
+    source: fingerprint of its source corpus; None if it has none.
+    taggers: number of taggers per replicate; the evaluation of a replicate pools their counts.
     """
 
     cell: Cell
@@ -113,7 +114,7 @@ class FinishedLine:
 
     @property
     def finetunes(self) -> list[Run]:
-        """`finetune` runs on all of L_C, one per replicate; for a reference variant, the runs that tag the test set."""
+        """`finetune` runs on all of L_C, one per replicate. For a reference variant, the runs that tag the test set."""
         return [chain.finetune for chain in self.chains]
 
     @property
@@ -128,7 +129,7 @@ class FinishedLine:
 
     @property
     def runs(self) -> list[Run]:
-        """All runs behind the variant on all of L_C."""
+        """All runs of the variant that use all of L_C."""
         return [*self.added, *self.finetunes]
 
     @property
@@ -138,16 +139,16 @@ class FinishedLine:
 
 
 def evaluations_of(line: FinishedLine) -> list[Evaluation]:
-    """Read the evaluations of a variant on the first test set, one per replicate or seed.
+    """Return the evaluations of a variant on the first test set, one per replicate or seed.
 
-    A reference variant has a single one; if halves are swapped, one per replicate.
+    A reference variant has one evaluation, or one per replicate if halves are swapped.
     """
     read = (evaluations_of_replicate(chain.finetune, chain.halves, line.taggers) for chain in line.chains)
     return [one for replicate in read for one in replicate]
 
 
 class Changed(NamedTuple):
-    """Number of mentions that rebuilding changed, and number that it was asked to change; means over replicates."""
+    """Numbers of mentions that rebuilding changed, and that the options asked it to change; means over replicates."""
 
     changed: int
     wanted: int
@@ -159,7 +160,7 @@ class Changed(NamedTuple):
 
     @property
     def why(self) -> str:
-        """Sentence on why there is no verdict."""
+        """Sentence that explains why the variant has no verdict."""
         return (
             f"Not tested: only {self.changed:,} of {self.wanted:,} mentions could be changed, and a test needs "
             f"{ENOUGH:.0%} of them. Ask for a lower share. The difference is shown, but nothing is concluded from it."
@@ -167,7 +168,7 @@ class Changed(NamedTuple):
 
 
 def changed_of(line: FinishedLine) -> Changed:
-    """Count the changed mentions in a variant's rebuilt training sets; (0, 0) if it rebuilds none or is a control."""
+    """Return a variant's numbers of changed and requested mentions; (0, 0) without rebuilding, or for a control."""
     if not line.cell.arm.rebuild or line.cell.arm.control:
         return Changed(0, 0)
     sets = _rebuilt(line)
@@ -176,7 +177,7 @@ def changed_of(line: FinishedLine) -> Changed:
 
 
 def drawn_of(line: FinishedLine) -> tuple[float | None, int]:
-    """Return (share of low-CEIM mentions, number of measured mentions) of the training sets, means over replicates.
+    """Return (share of mentions with low CEIM, number of mentions with a CEIM), means over a variant's training sets.
 
     Return (None, 0) if the training sets were not drawn by CEIM.
     """
@@ -206,7 +207,10 @@ def no_line_learnt(lines: Sequence[FinishedLine], collapsed: Collapsed) -> bool:
 
 
 def collapsed_words(cell: Cell, control: Cell | None, collapsed: Collapsed) -> str:
-    """Name the seeds of a variant, its baseline and its control that learnt nothing; "" if all learnt."""
+    """Return words that list the seeds whose tagger learnt nothing, of a variant, its baseline and its control.
+
+    Return "" if all learnt something.
+    """
     named = [
         f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))} of {line}"
         for line in _compared(cell, control, collapsed)
@@ -216,14 +220,14 @@ def collapsed_words(cell: Cell, control: Cell | None, collapsed: Collapsed) -> s
 
 
 def compared(cell: Cell, control: Cell | None, lines: Sequence[FinishedLine], collapsed: Collapsed) -> Unlearnt:
-    """Count the taggers of a variant, its baseline and its control, in total and those that learnt nothing."""
+    """Return how many taggers of a variant, its baseline and its control learnt nothing, and how many there are."""
     names = _compared(cell, control, collapsed)
     total = sum(len(chain.replicate.seeds) for line in lines if line.cell in names for chain in line.chains)
     return Unlearnt(taggers=sum(len(collapsed[name]) for name in names), of=total)
 
 
 def _compared(cell: Cell, control: Cell | None, collapsed: Collapsed) -> list[Cell]:
-    """Return the variant itself, its baseline and its control."""
+    """Return the variant, its baseline and its control; only the variant if it is neither judged nor a reference."""
     none = baseline(cell, list(collapsed))
     others = [other for other in collapsed if other in (none, control)]
     return list(dict.fromkeys((cell, *others) if cell.arm.judged or cell.arm.reference else (cell,)))
@@ -240,10 +244,10 @@ def result(
     effect: float = EFFECT,
     others: Sequence[Run] = (),
 ) -> ExperimentResult:
-    """Compare the arms: scores, verdicts, hours.
+    """Compare the variants and return their scores, verdicts and hours.
 
-    claim: variant that the planned test is about. planned: outcome of that test. effect: gain to detect, points.
-    others: further runs of the experiment, whose hours are counted too.
+    claim: variant that the planned test is about. planned: outcome of that test. effect: gain to detect, in points.
+    others: further runs of the experiment, whose hours are included.
     """
     judgements = _judgements(lines, seed, report, claim, bound=planned.bound if planned else ALPHA, effect=effect)
     by_cell = {line.cell: line for line in lines}
@@ -268,9 +272,9 @@ def result(
 
 
 def gain_per_hour(points: float, seconds: float) -> float | None:
-    """Return F1 points per hour of further computing (Mahapatra et al. 2022, Table 5); None for 0 hours.
+    """Return the gain per hour of additional computing (Mahapatra et al. 2022, Table 5); None for 0 hours.
 
-    seconds: time of the runs that `none` does not need.
+    points: gain over `none` in points of F1. seconds: time of the runs that `none` does not need.
     """
     return points * 3600 / seconds if seconds else None
 
@@ -279,7 +283,9 @@ def gain_per_hour(points: float, seconds: float) -> float | None:
 class Judgement:
     """The verdict on a variant, with its differences to `none` and to its control.
 
-    unlearnt: number of taggers behind these differences that learnt nothing.
+    helped, chose: answers to "Is it better than `none`?" and "Is it better than its control?"; None if not tested.
+    none, random: difference to the baseline, and to the control.
+    unlearnt: number of compared taggers that learnt nothing.
     """
 
     word: Word
@@ -293,8 +299,8 @@ class Judgement:
 
     @property
     def duels(self) -> tuple[int, int, int]:
-        """Numbers of seeds that beat, equal (within 0.05 points), and lose to the same seed of `none`."""
-        # After an early end `none` still has all seeds, because one run trains them.
+        """Numbers of seeds with a higher, equal (within 0.05 points) and lower F1 than the same seed of `none`."""
+        # If the experiment ended early, `none` has more seeds, because one run trains all of them.
         gaps = [a - b for a, b in zip(self.none.system, self.none.other, strict=False)] if self.none else []
         wins, losses = sum(gap > 0.05 for gap in gaps), sum(gap < -0.05 for gap in gaps)
         return wins, len(gaps) - wins - losses, losses
@@ -303,7 +309,7 @@ class Judgement:
 def _judgements(
     lines: Sequence[FinishedLine], seed: int, report: Reporter, claim: Cell | None, *, bound: float, effect: float
 ) -> list[Judgement]:
-    """Judge every variant. bound: significance level of the planned test."""
+    """Return the verdicts on all variants, in the same order. bound: significance level of the planned test."""
     cells = [line.cell for line in lines]
     tables = {str(line.cell): evaluations_of(line) for line in lines}
     baselines = {cell: tables[str(arms.baseline(cell, cells))] for cell in cells}
@@ -367,7 +373,7 @@ def _with_collapsed(
     controls: Mapping[Cell, Cell],
     seeds: Collapsed,
 ) -> list[Judgement]:
-    """Replace all verdicts if no tagger learnt anything; else name the seeds that learnt nothing."""
+    """Return the verdicts with the seeds that learnt nothing added. If no tagger learnt anything, replace them all."""
     if no_line_learnt(lines, seeds):
         words: list[Word] = ["not tested" if line.cell.arm.reference else "nothing learnt" for line in lines]
         return [
@@ -412,7 +418,7 @@ def _judged(verdict: Verdict, cell: Cell) -> Judgement:
 def _row(
     line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed: int, store: RunStore, *, effect: float
 ) -> ArmRow:
-    """Return a row of the leaderboard. baseline: variant to compare it with. effect: gain to detect, points."""
+    """Return a variant's row of the leaderboard. baseline: its baseline. effect: gain to detect, in points."""
     first, test = line.chains[0], [table.f1() for table in evaluations_of(line)]
     none, random, (wins, ties, losses) = judgement.none, judgement.random, judgement.duels
     changed, (low_share, mentions) = changed_of(line), drawn_of(line)
@@ -493,7 +499,7 @@ def _tested(finetunes: Sequence[Run]) -> Sequence[float]:
 
 def _test(finetune: Run) -> OverSeeds:
     test = _tagged(finetune).test
-    assert test  # every fine-tuning of an experiment is tested
+    assert test  # An experiment tests every fine-tuning.
     return test
 
 
@@ -502,9 +508,9 @@ def _tagged(finetune: Run) -> FinetuneResult:
 
 
 def _curve(lines: Sequence[FinishedLine]) -> list[CurvePoint]:
-    """Return F1 of every arm trained on random parts of L_C (Mahapatra et al. 2022, Fig. 4); [] without such parts.
+    """Return F1 of every variant on random parts of L_C (Mahapatra et al. 2022, Fig. 4); [] without `train_sizes`.
 
-    There is one point per arm, part size and draw. `draw` numbers the random parts of one size.
+    There is one point per variant and part. Parts of the same size are numbered by `draw`.
     """
     return [
         CurvePoint(
@@ -522,7 +528,10 @@ def _curve(lines: Sequence[FinishedLine]) -> list[CurvePoint]:
 
 
 def _of_runs(finetunes: Sequence[Run], number: int, *, crossed: bool, taggers: int) -> list[Evaluation]:
-    """Read the evaluations on a further test set, which all replicates share."""
+    """Return the evaluations on a further test set, which is the same for all replicates.
+
+    number: number of the test set; 0 is the first. crossed, taggers: as in `further_tests`.
+    """
     return [
         replace(one, tested=np.ones(len(one.gold), dtype=np.bool_)) if crossed else one
         for run in finetunes
@@ -542,10 +551,10 @@ def further_tests(
 ) -> list[FurtherTest]:
     """Return an arm's F1 on every test set except the first, and its difference to `none`.
 
-    The 95% intervals cover seeds and test sentences. They are not corrected for multiple comparisons, because no
-    verdict is based on them.
-    crossed: True if halves are swapped. All arms share the labels of a replicate, so they are compared by replicate.
-    taggers: number per replicate. reference: True for a reference variant, whose F1 has no spread of its own.
+    The 95% intervals include the variation between seeds and between test sentences. They are not corrected for
+    multiple comparisons, because no verdict is based on them.
+    crossed: True if halves are swapped. All arms use the same labels in a replicate, so they are compared by replicate.
+    taggers: number of taggers per replicate. reference: True for a reference variant, whose F1 does not vary by seed.
     """
     rows = []
     for number, test in enumerate(finetunes[0].manifest.config["test"][1:], 1):
@@ -568,9 +577,9 @@ def further_tests(
 
 
 def with_welch(arm: Sequence[float], none: Sequence[float], why: str) -> tuple[Welch | None, str]:
-    """Return Welch's test against `none`, as in Murthy et al. 2018, and `why` with the test's result added.
+    """Return (Welch's test against `none`, as in Murthy et al. 2018; `why` with the result of the test added).
 
-    With one seed there is no test, so return (None, `why`).
+    With only one seed no test is possible: return (None, `why`). arm, none: F1 per seed.
     """
     test = welch(arm, none)
     if test is None:
@@ -579,9 +588,9 @@ def with_welch(arm: Sequence[float], none: Sequence[float], why: str) -> tuple[W
 
 
 def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number: int) -> PlannedTest | None:
-    """Test the claim at one of the analyses. Return None if the experiment goes on, or if nothing can be tested.
+    """Test the claim at one of the planned analyses. Return None if the experiment continues or nothing can be tested.
 
-    number: number of the analysis, from 0. The test only depends on the finished runs and the options, so that a
+    number: number of the analysis, from 0. The test depends only on the finished runs and the options, so that a
     resumed experiment ends at the same analysis.
     """
     claim = config.claimed
@@ -603,7 +612,7 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
         falling=np.array(gap.var_seeds + gap.var_both),
         fixed=np.array(gap.var_sentences - gap.var_both),
     )
-    side = gap.difference(1 - ALPHA).sign  # the answer must agree with the interval that is shown next to it
+    side = gap.difference(1 - ALPHA).sign  # The outcome must not contradict the interval that is shown next to it.
     unit = "replicates" if line.chains[0].replicate.number else "seeds"
     early = gap.difference(1 - sequential.bounds(config.stops)[number])
     adjusted = (early.lo, early.hi) if number < len(config.stops) - 1 and gap.dof > 0 else None
@@ -633,10 +642,10 @@ def decide(
     where: str = "",
     side: int | None = None,
 ) -> PlannedTest | None:
-    """Test the claim of a plan at one of its analyses; return None if the plan goes on.
+    """Test the claim of a plan at one of its analyses. Return None if the plan continues.
 
-    number: number of the analysis, from 0. adjusted: interval corrected for several analyses; None at the last one.
-    unit, where: as in `planned_words`. side: sign of the shown interval, as in `sequential.ending`.
+    number: number of the analysis, from 0. adjusted: interval corrected for several analyses; None at the last
+    analysis. unit, where: as in `planned_words`. side: sign of the shown interval, as in `sequential.ending`.
     """
     ended = sequential.ending(look, plan.stops, number, plan.effect, side=side)
     if ended is None:
@@ -662,9 +671,10 @@ def decide(
 def multipliers(
     config: ExperimentConfig, lines: Sequence[FinishedLine], rows: Sequence[ArmRow], sizes: Sequence[int]
 ) -> Multipliers | None:
-    """Measure the worth of the claim's selection (SOURCES.md, Multipliers). sizes: sizes of the parts of L_C.
+    """Measure how much random text and how many labels the claim's selection replaces (SOURCES.md, Multipliers).
 
-    Return None if no multipliers were asked for, or no tagger learnt anything.
+    sizes: numbers of sentences of the parts of L_C, the last of them all of L_C. Return None if the option
+    `multipliers` is not set, or if no tagger learnt anything.
     """
     claim = config.claimed
     if not config.multipliers or claim is None or nothing_learnt(rows):
@@ -688,19 +698,19 @@ def multipliers(
 
 
 def _no_surer(worth: Worth | None, answer: Answer | None) -> Worth | None:
-    """Drop the lower bound unless the planned analysis found an effect, so that no sentence contradicts the verdict."""
+    """Remove the lower bound of `worth` unless `answer` is "yes", so that no sentence contradicts the verdict."""
     return replace(worth, lo=None) if worth and answer != "yes" else worth
 
 
 def _tokens(line: FinishedLine) -> float:
-    """Return the tokens of S_C, mean over replicates."""
+    """Return the number of tokens of S_C, as the mean over replicates."""
     return mean(results.read(chain.select, SelectResult).tokens for chain in line.chains if chain.select)
 
 
 def _evaluations(line: FinishedLine, size: int = 0, whole: int = 0) -> list[Evaluation]:
-    """Read the evaluations of a variant's taggers on a part of L_C, one per replicate.
+    """Return the evaluations of taggers that were trained on `size` sentences of L_C, one per replicate.
 
-    whole: sentences of all of L_C.
+    whole: number of sentences in L_C. Without `size` and `whole`, the taggers were trained on all of L_C.
     """
     return [
         one
