@@ -3,7 +3,8 @@
 import os
 
 __version__ = "0.5.0"
-# Part of every run's key. Increase it if the same options give different results than before.
+# Part of the key (a hash) that identifies equal runs. Increase it if the same options now give different results.
 RESULTS_VERSION = "0.4.0"
 
-os.environ["USE_HUB_KERNELS"] = "0"  # never run native code from the hub; transformers reads this when it is imported
+# Never run native code from the Hugging Face hub. Set this here, because transformers reads it on import.
+os.environ["USE_HUB_KERNELS"] = "0"

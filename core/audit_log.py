@@ -40,7 +40,7 @@ class Line(TypedDict):
 
 @contextmanager
 def asked_by(origin: Origin) -> Iterator[None]:
-    """Set the origin of all actions in the block. The default is "page", because pages start the workers."""
+    """Set the origin to log with all actions in the block. The default is "page", because pages start the workers."""
     token = _origin.set(origin)
     try:
         yield
@@ -49,8 +49,9 @@ def asked_by(origin: Origin) -> Iterator[None]:
 
 
 def place() -> Path | None:
-    """Return the log's path: the value of WINNOW_AUDIT, else `audit.jsonl` in the home; None for WINNOW_AUDIT=off.
+    """Return the path of the log, or None if WINNOW_AUDIT is "off".
 
+    The path is the value of WINNOW_AUDIT; by default it is `audit.jsonl` in Winnow's home folder.
     Errors: ConfigError for a relative path.
     """
     setting = os.environ.get("WINNOW_AUDIT", "")
@@ -63,7 +64,7 @@ def place() -> Path | None:
 
 @contextmanager
 def noted(action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> Iterator[None]:
-    """Log an action after the block has succeeded. Errors: those of `ready`, raised before the block."""
+    """Log an action after the block has succeeded. Errors: those of `ready`, raised before the block begins."""
     ready()
     yield
     note(action, runs=runs, corpora=corpora)
@@ -100,7 +101,7 @@ def note(action: Action, *, runs: Collection[str] = (), corpora: Collection[str]
 
 
 def lines(since: datetime | None = None) -> Iterator[Line]:
-    """Yield the entries since the time `since` (UTC), oldest first. Damaged lines are left out."""
+    """Yield the entries, oldest first, without damaged lines. since: time (UTC) of the earliest entry; None for all."""
     earliest = "" if since is None else since.isoformat()
     yield from (line for line in _read() if line and line["time"] >= earliest)
 

@@ -21,9 +21,9 @@ from typing import Any, Literal
 from core.errors import ConfigError, ResourceError
 
 DEVICE, VISIBLE = "WINNOW_DEVICE", "CUDA_VISIBLE_DEVICES"
-# Major CUDA version of torch's build: (oldest driver version, lowest compute capability) that the build supports.
+# {major CUDA version of torch's build: (oldest supported driver version, lowest supported compute capability)}
 _LEAST: dict[int, tuple[int, float]] = {11: (450, 3.7), 12: (525, 5.0), 13: (580, 7.5)}
-_OLDER, _NEWER = "cu126", "cu130"  # builds of PyTorch: for older drivers and GPUs; for current ones
+_OLDER, _NEWER = "cu126", "cu130"  # PyTorch build for older drivers and GPUs, and for current ones
 _ASKED = ("uuid", "name", "driver_version", "compute_cap")
 _before: "tuple[Card, ...]" = ()  # GPUs that were usable before `keep_to` was called
 
@@ -48,7 +48,7 @@ class Card:
 
 
 def processor_lock() -> str:
-    """Return the name of the lock of this machine's processor. Machines that share a home have different names."""
+    """Return the name of this machine's processor lock. It differs between machines that share a home folder."""
     return lock_name(f"cpu-{socket.gethostname()}")
 
 
@@ -156,7 +156,7 @@ def asked() -> str:
 
 
 def hindrance() -> str:
-    """Return a sentence on why no GPU of this machine is used, and on what to do.
+    """Return a sentence that says why no GPU of this machine is used and what to do.
 
     Return "" if a GPU is used, if the machine has no GPU, or if `--device` is cpu.
     """
@@ -218,9 +218,9 @@ def processor() -> str:
 
 
 def precision() -> Literal["auto", "bf16", "fp32"]:
-    """Return the precision that replaces `auto`: bf16 or fp32 on the processor.
+    """Return the precision to use instead of `auto`: on the processor, bf16 if it has bf16 units, else fp32.
 
-    On a GPU, `auto` stays, because results on GPUs need not have the same bytes on every machine.
+    If a GPU is used, return "auto", because results of GPUs may differ between machines in any case.
     """
     if usable():
         return "auto"
@@ -254,7 +254,7 @@ def load(card: Card) -> Load | None:
 
 
 def measured(card: Card) -> Load | None:
-    """Return the memory and load of a GPU by a call of NVIDIA's library (microseconds); None without the library."""
+    """Return the memory and load of a GPU; None without NVIDIA's library. The call takes microseconds."""
     nvml = _nvml()
     if nvml is None:
         return None

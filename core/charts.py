@@ -25,12 +25,13 @@ ENTITY_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E
 # Colours for up to twelve names. Some look alike; labels on the map and tooltips tell these names apart.
 NAME_COLOURS = (*ENTITY_COLOURS[:-1], "#A8324E", "#8A8A1F", "#7B6FD0", "#7DB93B", "#8B5A2B", "#B04FC4")
 INK, DARK_INK = "#31333f", "#e6e6e6"  # colour of text
+
 ON_DARK: Mapping[str, str] = {  # replacements of colours that are too dim on dark pages
     "#0072B2": "#56B4E9", "#56B4E9": "#F0E442", INK: DARK_INK,
 }  # fmt: skip
-# End of an axis divided by the largest value. It leaves room above the values for labels of vertical lines.
+# Ratio of an axis's upper end to the largest value. The space above the values is for labels of vertical lines.
 HEADROOM = 1.12
-Spec = dict[str, object]  # a chart or a part of one, in Vega-Lite
+Spec = dict[str, object]  # a Vega-Lite chart or a part of it
 _GRID = "rgba(128, 128, 128, 0.25)"
 
 
@@ -63,7 +64,7 @@ def dressed(fig: go.Figure, *, dark: bool) -> go.Figure:
 
 
 def _repainted(value: object, key: str = "") -> object:
-    """Replace colours by the colours for the dark theme (`ON_DARK`).
+    """Return part of a figure with its colours replaced by those of the dark theme (`ON_DARK`).
 
     Only values whose key ends in "color" are replaced, because other text may come from users.
     """
@@ -75,7 +76,7 @@ def _repainted(value: object, key: str = "") -> object:
 
 
 def shade(colour: str, *, dark: bool) -> str:
-    """Return the colour to use for `colour` in the page's theme."""
+    """Return `colour`, or its replacement (`ON_DARK`) if the page has the dark theme."""
     return ON_DARK.get(colour, colour) if dark else colour
 
 
@@ -85,7 +86,7 @@ def number(field: str, title: str, **more: object) -> Spec:
 
 
 def layered(layers: Sequence[Spec], height: int, *, dark: bool) -> Spec:
-    """Return Vega-Lite layers as one chart, in the text colour of a page's theme."""
+    """Combine Vega-Lite layers into one chart, with text in the colour of the page's theme."""
     ink = shade(INK, dark=dark)
     inked = {"labelColor": ink, "titleColor": ink}
     config = {"axis": inked, "legend": inked | {"labelLimit": 400}}
@@ -131,14 +132,18 @@ def labels(names: Iterable[str], most: int = 40) -> dict[str, str]:
 
 
 def length_edges(lengths: IntArray, bins: int) -> FloatArray:
-    """Return bin edges of integer width up to the 99th percentile, `(b + 1,)`. The last bin includes longer values."""
+    """Return the edges `(b + 1,)` of about `bins` bins for a histogram of sentence lengths.
+
+    All bins have the same integer width and together reach the 99th percentile. `binned` counts longer sentences in
+    the last bin.
+    """
     top = max(int(np.percentile(lengths, 99)) if len(lengths) else 1, 2)
     width = max(-(-top // bins), 1)
     return np.arange(0, top + width + 1, width, dtype=np.float64) + 0.5
 
 
 def binned(lengths: IntArray, edges: FloatArray) -> IntArray:
-    """Return the number of sentences per bin, `(b,)`."""
+    """Return the number of sentences per bin, `(b,)`. edges: result of `length_edges`."""
     bins = len(edges) - 1
     index = np.clip((lengths - 1) // int(edges[1] - edges[0]), 0, bins - 1)  # five times as fast as np.histogram
     return np.bincount(index, minlength=bins)

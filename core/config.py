@@ -1,4 +1,7 @@
-"""Define options of runs. One line defines an option for validation, `--help`, forms on pages and shown commands."""
+"""Define options of runs.
+
+One line of code defines an option for validation, `--help`, the forms on pages and the commands that pages show.
+"""
 
 import math
 import os
@@ -43,7 +46,7 @@ def offline() -> bool:
 
 
 def refuse_download(options: Mapping[str, object]) -> None:
-    """On an offline machine, refuse options, including nested options, that ask for a download or another host.
+    """Check that the options, including nested ones, allow no download and no other host if the machine is offline.
 
     Errors: ConfigError.
     """
@@ -82,7 +85,7 @@ class Config(BaseModel):
 
 
 def _refusal(error: ValidationError, owner: str) -> ConfigError:
-    """Return an error that describes the first problem. owner: name for a problem that belongs to no option."""
+    """Return a ConfigError for the first problem. owner: name to show if the problem is not about a single option."""
     first = error.errors(include_url=False)[0]
     option = ".".join(part for part in first["loc"] if isinstance(part, str))
     shape = _MUST.get(first["type"])
@@ -136,9 +139,9 @@ def fields_with(config: type[Config], trait: Literal["corpus", "hidden"]) -> lis
 
 
 def checked(name: str, options: Mapping[str, object], config: type[Config]) -> dict[str, object]:
-    """Check the options of a stage, and return them as JSON values, without defaults. name: the stage, for errors.
+    """Check nested options such as those of the stage `pretrain`. Return the given options, without defaults, as JSON.
 
-    Errors: ConfigError that names the stage and the option.
+    name: name of the stage, for error messages. Errors: ConfigError that names the stage and the option.
     """
     may = [key for key in config.model_fields if key not in fields_with(config, "hidden")]
     if wrong := [key for key in options if key not in may]:
@@ -154,8 +157,8 @@ def checked(name: str, options: Mapping[str, object], config: type[Config]) -> d
 class Budget:
     """How much of the domain corpus to select.
 
-    value: number of `sentences` or `tokens`; for `fraction`, a share of the domain corpus's sentences, 0 to 1; for
-    `threshold`, the worst score to include, in the strategy's unit.
+    value: its meaning depends on `unit`. `sentences`, `tokens`: their number. `fraction`: share of the domain corpus's
+    sentences, 0 to 1. `threshold`: the worst score to include, in the strategy's unit.
     """
 
     value: float

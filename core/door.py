@@ -23,7 +23,8 @@ _LEADS = """<!doctype html><meta charset="utf-8"><title>Winnow</title><meta name
 <meta http-equiv="refresh" content="0; url={address}"><p><a href="{address}">Winnow</a></p>
 """
 _OPEN, _LISTENS = 1, 10  # states of a TCP socket
-_NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _REQUEST = 4, 20, 1  # linux/netlink.h, linux/sock_diag.h
+
+_NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _REQUEST = 4, 20, 1  # constants from linux/netlink.h and linux/sock_diag.h
 
 
 def account_behind(client: Address, server: Address) -> int | None:
@@ -94,12 +95,12 @@ def mode() -> Mode:
 
 
 def key() -> str:
-    """Return the key of this machine's home, see `key_of`."""
+    """Return the access key of this machine's home folder, see `key_of`."""
     return key_of(machine_home())
 
 
 def key_of(home: Path) -> str:
-    """Return a home's key from a file that only its owner can read. Create the file on first use.
+    """Return the access key of a home folder. It is in a file, made on first use, that only its owner can read.
 
     A key that another account wrote or could read is not secret, so it is replaced.
     """

@@ -11,7 +11,7 @@
     │   │   └── MissingCorpus  a missing corpus, which can be added again
     │   ├── PathError       a path that is missing or outside the allowed folders
     │   └── ProjectError    a project that is missing, or cannot be made, changed, exported or imported
-    ├── ModelError          an encoder or tagger that cannot be loaded or is not what it claims
+    ├── ModelError          an encoder or tagger that cannot be loaded, or that has other weights than expected
     ├── ResourceError       disk, memory or a device that is missing or full
     ├── RunError            a run that cannot start, be found or be resumed
     │   └── RunBusy         another process holds the run
@@ -130,7 +130,7 @@ class RunBusy(RunError):
 
 
 class Overtaken(WinnowError):
-    """Another user has changed what this page showed, and the action would silently overwrite that change."""
+    """An action would silently overwrite a change that another user has made since the page was shown."""
 
 
 class Cancelled(WinnowError):

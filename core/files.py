@@ -18,10 +18,14 @@ import numpy.typing as npt
 from core.errors import ResourceError, RunError, WinnowError
 
 LARGEST_JSON = 64 << 20  # largest JSON file to read, in bytes; the parsed value takes up to 20 times as much memory
+
 _BLOCK, _LONGEST_LINE = 1 << 20, 16 << 20  # bytes to read at once; longest line, in bytes
+
 _LINE = re.compile(rb"[^\n]+|(?<=\n)\n+|\A\n+")  # one line, or several blank lines
-TEMPORARY = ".*.tmp"  # pattern of files that a killed writer may leave behind
-ARTIFACTS, SUMS = "artifacts", "sums.json"  # in a run's folder: its output, and the output's sizes and checksums
+
+TEMPORARY = ".*.tmp"  # pattern of the file names that a killed writer may leave behind
+
+ARTIFACTS, SUMS = "artifacts", "sums.json"  # names in a run's folder: output folder; file of its checksums
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Messages of a full disk in errors without an error number, from Rust code, numpy's `tofile` and `torch.save`.
 _SAYS_FULL = re.compile(
@@ -101,7 +105,7 @@ def read_back(path: Path, *names: str) -> Iterator[None]:
 
 
 def sum_up(run: Path) -> None:
-    """Store size and CRC-32 of each file of a run's output, for `read_back`, to detect failing disks, not forgery."""
+    """Store the size and CRC-32 of each output file of a run. `read_back` compares them to detect disk errors."""
     folder = run / ARTIFACTS
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.match(TEMPORARY)]
     sums = {path.relative_to(folder).as_posix(): [path.stat().st_size, _sum_of(path)] for path in files}
@@ -204,8 +208,8 @@ def read_object(path: Path) -> dict[str, object] | None:
 class WholeLines:
     """Iterate over the complete lines of a log. The file is read in blocks, so that a large log takes little memory.
 
-    Several blank lines are yielded as one b"", and so is a line longer than _LONGEST_LINE. Readers ignore b"". end:
-    offset of the byte after the last complete line so far. torn: first byte of an incomplete last line, else b"".
+    Several blank lines, or a line longer than _LONGEST_LINE, are yielded as one b"", which callers ignore.
+    end: offset of the byte after the last complete line so far. torn: first byte of an incomplete last line, else b"".
     """
 
     def __init__(self, file: BinaryIO, after: int = 0) -> None:
@@ -217,7 +221,7 @@ class WholeLines:
         while part := self._file.read(_BLOCK):
             data = rest + part
             whole = data.rfind(b"\n") + 1
-            if skipped and whole:  # the end of a line that is too long was read
+            if skipped and whole:  # this is the end of a line that is too long
                 cut = data.index(b"\n") + 1
                 self.end += skipped + cut
                 data, whole, skipped = data[cut:], whole - cut, 0

@@ -5,6 +5,7 @@ from contextlib import suppress
 from functools import cache
 
 ARENAS = 2  # number of arenas that all threads share
+
 _ARENA_MAX = -8  # M_ARENA_MAX of malloc.h
 
 

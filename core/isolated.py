@@ -31,26 +31,33 @@ from core.errors import ResourceError, WinnowError, memory_ran_out
 from core.paths import home
 
 SECONDS = 20  # time limit of a request
-MEMORY = 800 << 20  # usual memory limit of a reader, in bytes, beyond its imports
+
+MEMORY = 800 << 20  # default memory limit of a reader process, in bytes, in addition to its imports
+
 IDLE = 900  # seconds that a spare reader waits for a request before it ends
 _ROOT = Path(__file__).resolve().parents[1]
 # Use one thread per library. On a machine with many cores, the stacks of more threads would exceed the memory limit.
 _SMALL = {"OMP_NUM_THREADS": "1", "ARROW_IO_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
 _server, _isolated = threading.Event(), threading.Event()
 _PR_SET_PDEATHSIG = 1  # constant from <linux/prctl.h>
-_GRACE = 5  # a reader that was not killed ends itself this number of seconds after its time limit
-# Exit statuses of a reader that exceeded its limit of wall-clock time, or of CPU time summed over its threads.
+
+_GRACE = 5  # seconds after its time limit at which a reader ends itself if it was not killed
+
+# Exit statuses of a reader that exceeded its limit of wall-clock time, or its limit of CPU time.
 _OUT_OF_TIME = (-signal.SIGALRM, -signal.SIGXCPU)
 
 
 class _Clock:
-    """Time limit of this process. deadline: by `time.monotonic`; None if this process is not a reader."""
+    """Time limit of this process. deadline: time by `time.monotonic`; None if the process has no time limit."""
 
     deadline: float | None = None
 
 
 def seconds_left(seconds: float) -> float:
-    """Return the time limit of a new reader: `seconds`, but in a reader at most the time that it has left."""
+    """Return the time limit of a new reader process, in seconds.
+
+    This is `seconds`, or the time left to this process if that is less.
+    """
     left = seconds if _Clock.deadline is None else _Clock.deadline - time.monotonic()
     return max(min(seconds, left), 0.1)
 
@@ -61,7 +68,7 @@ def serving() -> None:
 
 
 def is_serving() -> bool:
-    """Return True in the app's server. Other processes may crash on a file, because no user would lose a page."""
+    """Return True if this process is the app's server, which must not crash on a forged file."""
     return _server.is_set()
 
 
@@ -85,7 +92,7 @@ class _Reply(TypedDict, total=False):
 
 
 class Isolated:
-    """Passes requests to readers of `module`. Each reader answers one request.
+    """Passes requests to reader processes that run `module`. Each reader answers one request.
 
     advice: what to do if a reader fails, for the error message. seconds: time limit of a request. spare: True to keep a
     spare reader that has already done its imports; False if requests are rare. memory: memory limit in bytes, in
@@ -119,7 +126,7 @@ class Isolated:
         killed. Errors: ResourceError if the reader takes too long or too much memory, dies or cannot be started; any
         WinnowError that `answer` raises.
         """
-        # Send the home of the window's project, because a reader does not know the window.
+        # Send the project's folder, because the new process does not know the browser window and its project.
         environment = {**os.environ, "WINNOW_HOME": str(home())}
         seconds = seconds_left(self._seconds)
         payload = json.dumps([os.getcwd(), environment, seconds, self._memory, request]).encode()

@@ -23,9 +23,12 @@ from core.runs.versions import versions
 from core.runs.where import LOCAL, Where
 
 Result = dict[str, object]  # a result as JSON; `runs.result.read` restores its type
-OVERRULED, LONGEST_OVERRULED = "run-anyway.txt", 2_000  # file in a run's folder; number of characters to read at most
-ENCODERS = ("encoder", "encoders", "init", "states", "difficulty_encoder")  # options that name encoders
-Options = dict[str, object]  # options of a run, in the form that its config takes
+
+OVERRULED, LONGEST_OVERRULED = "run-anyway.txt", 2_000  # file in a run's folder; its maximum number of characters
+
+ENCODERS = ("encoder", "encoders", "init", "states", "difficulty_encoder")  # names of options whose values are encoders
+
+Options = dict[str, object]  # options of a run, as keyword arguments
 
 
 class About(Protocol):
@@ -39,19 +42,19 @@ class About(Protocol):
         ...
 
     def corpora(self, references: Sequence[str]) -> str:
-        """Return the names of several corpora."""
+        """Return the names of several corpora as one phrase."""
         ...
 
     def encoder(self, init: str) -> str:
-        """Return a short name of an encoder: the corpora of a `pretrain` run, or the name of a folder."""
+        """Return a short name of an encoder. init: its name or folder, or the id of a `pretrain` run."""
         ...
 
     def begun_from(self, init: str) -> tuple[str, str]:
-        """Return the encoder with which `init` began, and what it was further pre-trained on, in words."""
+        """Return two phrases: the encoder before further pre-training, and the texts it was then pre-trained on."""
         ...
 
     def tagger(self, model: str) -> str:
-        """Return the name of a tagger: corpora of a `finetune` run, or the name of a folder."""
+        """Return the name of a tagger. model: id of a `finetune` run, or folder of a tagger."""
         ...
 
     def selection(self, run_id: str) -> str:
@@ -72,8 +75,8 @@ class Kind:
     positional: options whose values are typed without the option's name.
     reuse: True if a finished run with the same key is reused.
     here: True if runs compute in their own process even if `--on` asks for other machines.
-    red_items: function that takes the kind's name, the options and the library, and returns red items of the data
-    check.
+    red_items: function that takes the kind's name, the options and the library. It returns the red items of the data
+    check, which are reasons not to start the run.
     """
 
     name: str
@@ -122,7 +125,7 @@ class Job:
         return run_or_reuse(self.context, function=function, **wanted.manifest())
 
     def begun_child(self, kind: str, **options: object) -> Run:
-        """Return the same run as `child`, without its work. If the run is not finished, the caller must start it."""
+        """Return the run that `child` would return, but do no work. If it is not finished, the caller must start it."""
         return find_or_create(self.context, **self._wanted(kind, options).manifest())
 
     def _wanted(self, kind: str, options: Options) -> "Plan":
@@ -161,7 +164,7 @@ def _result(kind: Kind, config: Config, job: Job) -> Result:
 
 
 def _encoders(config: Config) -> list[str]:
-    """Return the names and paths of encoders in `config`, without ids of runs."""
+    """Return the encoders that `config` gives by name or path, not by the id of a run."""
     values = (getattr(config, option, ()) for option in ENCODERS)
     names = chain.from_iterable([value] if isinstance(value, str) else value for value in values)
     return [name for name in names if name and not is_run_id(name)]
@@ -251,17 +254,20 @@ def plan(kind: Kind, config: Config, home: Path) -> Plan:
 
 
 def _precise(config: Config) -> Config:
-    """On a processor, replace the precision `auto`, so that a copied home does not mix vectors in bf16 and fp32."""
+    """Replace the precision `auto` by bf16 or fp32 if no GPU is used.
+
+    If the home folder is copied to another machine, runs there then do not mix vectors of both precisions.
+    """
     if getattr(config, "precision", "") != "auto":
         return config
     return config.model_copy(update={"precision": cards.precision()})
 
 
 def refuse_red(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool = False) -> Sequence[Check]:
-    """Return the red items of a run's data check. The user has overruled them, or the run is finished already.
+    """Refuse a run whose data check has red items, which are reasons not to start it. Return the accepted red items.
 
-    run_anyway: True if the user overrules red items; final items cannot be overruled. Errors: ConfigError for any other
-    red item.
+    Red items are accepted if the run is finished already. With `run_anyway`, the user overrules all red items except
+    final ones. Errors: ConfigError for a red item that is not accepted.
     """
     if kind.red_items is None:
         return ()
@@ -296,7 +302,7 @@ def register(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool = 
 
 
 def overruled(run: Run) -> str:
-    """Return the sentence on the checks that the user overruled, for a note of the run; "" if there are none."""
+    """Return a sentence that names the failed data checks that the user overruled; "" if there are none."""
     with suppress(OSError, UnicodeDecodeError), (run.path / OVERRULED).open(encoding="utf-8") as file:
         return file.read(LONGEST_OVERRULED)
     return ""

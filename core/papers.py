@@ -13,7 +13,7 @@ _LIST = Path(__file__).resolve().parents[1] / "assets" / "papers.toml"
 class Item:
     """A table or figure of a paper.
 
-    item: number of the table or figure, such as "Table 2". shows: content of the table or figure. page: file name,
+    item: label in the paper, such as "Table 2". shows: content of the table or figure. page: file name,
     without `.py`, of the page that shows it; "" if only a command produces it. commands: arguments of `python -m core`,
     with placeholders in capitals for the user's corpora and runs; () if Winnow does not produce it. differs: how
     Winnow's result differs from the paper's. evidence: limits of the output stored in PAPERS.md, such as fewer seeds;

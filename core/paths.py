@@ -21,7 +21,7 @@ _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 _within: ContextVar[str | None] = ContextVar("project", default=None)
-_asking: list[Callable[[], str | None]] = []  # each returns the slug of this thread's project, or None
+_asking: list[Callable[[], str | None]] = []  # functions that return the slug of this thread's project, or None
 
 
 def given_home() -> Path:
@@ -71,7 +71,7 @@ def private() -> None:
     """Make the files that this process creates, and the existing files of the home, readable only for this account.
 
     Only the app, the command line and workers may call this, because a library must not change a program's umask.
-    Errors: PathError for a home that this account cannot read, or that holds a project of version 0.4 at its top level.
+    Errors: PathError if this account cannot read the home, or if a project of version 0.4 is at the home's top level.
     """
     os.umask(0o077)
     root = given_home()
@@ -89,7 +89,7 @@ def private() -> None:
 
 
 def _refuse_foreign(root: Path) -> None:
-    """Refuse a home if it or a folder in it cannot be read, because it would look empty. Errors: PathError."""
+    """Raise PathError if the home folder or a folder in it cannot be read, because it would then look empty."""
     try:
         if not root.exists():
             return

@@ -2,8 +2,8 @@
 
     python -m core.processes 12
 
-is one of these processes. It reads pickled items from the pipe 12, which its parent opened, and ends when the pipe is
-closed.
+starts one of these processes. It reads pickled items from the pipe with descriptor 12, which its parent opened, and
+ends when the pipe is closed.
 
 `concurrent.futures` is not used, because its processes import the parent's main module, which may be a page, and
 continue to run if the parent is killed.
@@ -26,7 +26,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 _Reply = tuple[bool, Any]  # (True, result), or (False, error that `work` raised)
 
-MOST = 8  # processes; the parent cannot prepare and collect items faster than eight processes compute them
+MOST = 8  # maximum number of processes; eight compute items as fast as the parent can prepare and collect them
 _ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -41,9 +41,9 @@ def in_processes(
     """Yield `work(item, report)` per item, in the order of the items, computed by one process per core.
 
     work: function that can be pickled, with all values that it refers to; it is sent to each process once. pays: False
-    if starting processes (0.3 s each) would take longer than they save; this process then computes all items, as on a
-    single core. report: its `check` is called at least once per second; if it raises, all processes are ended. Wrap the
-    generator in `contextlib.closing` if it may not run to its end.
+    if starting processes (0.3 s each) would take longer than they save; this process then computes all items itself.
+    report: its `check` is called at least once per second; if it raises, all processes are ended.
+    Wrap the generator in `contextlib.closing` if the caller may not consume all results.
     Errors: any error of `work`, and InputError of `items`, after the results of earlier items; ResourceError if a
     process dies or cannot start.
     """
@@ -89,7 +89,7 @@ def _until_wrong(items: Iterable[Item], wrong: list[InputError]) -> Iterator[Ite
 
 
 class _Process:
-    """A process that computes `work`, as a context manager. pipe: send it an item, then receive the item's result."""
+    """A process that computes `work`, as a context manager. pipe: connection to send items and receive results."""
 
     def __init__(self, work: Callable[[Item, Reporter], Result]) -> None:
         self.pipe, theirs = Pipe()

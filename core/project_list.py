@@ -22,13 +22,15 @@ from core.shown import shown
 
 PROJECTS, ABOUT = "projects", "project.json"
 FIRST, FIRST_SLUG = "My first project", "my-first-project"
-LONGEST_NAME = 60  # maximum characters of a name; the project menu shows this many on one or two lines
+LONGEST_NAME = 60  # maximum number of characters of a project's name, which fits on two lines of the project menu
 ROLES_FILE = "roles.json"
 COVER_FILE = "cover.json"
 LABELLING_FILE = "labelling.json"
-LOCK = Path("locks", "projects.lock")  # lock file in the home, locked while a project is created, renamed or imported
-KEPT = ("corpora", "runs", ROLES_FILE, COVER_FILE, LABELLING_FILE)  # files and folders that an export contains
-_LONGEST_SLUG = 200  # characters; a page's address may have a longer slug, which would be too long for a file name
+LOCK = Path("locks", "projects.lock")  # file in the home folder, locked while a project is created, renamed or imported
+
+KEPT = ("corpora", "runs", ROLES_FILE, COVER_FILE, LABELLING_FILE)  # files and folders that an exported project has
+
+_LONGEST_SLUG = 200  # maximum number of characters; a longer slug, as in a forged address, cannot be a file name
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 

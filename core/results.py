@@ -16,7 +16,7 @@ FloatArray = npt.NDArray[np.floating]
 IntArray = npt.NDArray[np.integer]
 BoolArray = npt.NDArray[np.bool_]
 
-Index = int | slice | IntArray | BoolArray  # selects rows of an array
+Index = int | slice | IntArray | BoolArray  # types that select rows of an array
 
 Prefer = Literal["high", "low"]
 
@@ -75,7 +75,7 @@ class Measurement:
     """One number about a pair of corpora, and how it was computed.
 
     value: the number, in `unit`. prefer: "high" if a higher value means closer corpora, else "low". convention: how the
-    number was computed, in words. columns: {name: further value; None if missing}.
+    number was computed, in words. columns: further values by name; a missing value is None.
     """
 
     name: str
@@ -92,8 +92,8 @@ class Evaluation:
 
     types: names of the t types, sorted. tp, predicted, gold: numbers of true positives, predicted and gold spans,
     `(n, t)` int32. A true positive has the right start, end and type.
-    tested: `(n,)` bool, True for sentences on which the replicate was tested; all counts of other sentences are 0. It
-    is None if all compared taggers use the same labels and test set. It is not saved.
+    tested: `(n,)` bool, True for sentences on which the replicate was tested; all counts of other sentences are 0.
+    None if all compared taggers use the same labels and test set. `save` does not write `tested`.
     """
 
     types: tuple[str, ...]

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 REPLACED = "\ufffd"
-_BRIEF = 800  # characters
+_BRIEF = 800  # maximum number of characters of a text in `brief`
+
 LONGEST = 60  # maximum number of characters of a name in a list
+
 # Control characters of terminals, characters that break or reverse lines, and unpaired surrogates.
 _OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 

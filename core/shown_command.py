@@ -60,13 +60,13 @@ def command_of(run: Run) -> str | None:
 
 
 def filter_command(made: Corpus) -> str:
-    """Return the command line that filters a corpus in the same way. made: result of `importing.view.filtered`."""
+    """Return the command line that makes a filtered corpus. made: this corpus, from `importing.view.filtered`."""
     words = ["python", "-m", "core", *projects.option(), "corpus", "filter", _shown(made.parent), *_where(made)]
     return shlex.join(words)
 
 
 def _domain(fingerprint: str) -> list[str]:
-    """Return the options for a domain corpus. For a filtered corpus, these are the whole corpus and the filter."""
+    """Return the options for a domain corpus. For a filtered corpus, they name the whole corpus and the filter."""
     with suppress(CorpusError):
         domain = library().find(fingerprint)
         if where := _where(domain):

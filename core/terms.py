@@ -27,7 +27,8 @@ class Term:
         return f"{self.title} ({self.symbol})" if self.symbol else self.title
 
 
-LEAST_TASK = 100  # sentences in T_C; with fewer, scores depend too much on which sentences it contains
+# Recommended minimum number of sentences in T_C. With fewer, scores depend too much on the choice of sentences.
+LEAST_TASK = 100
 
 TASK = Term(
     "task corpus",

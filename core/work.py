@@ -1,7 +1,7 @@
 """Run a worker process: `python -m core.work work RUN --home HOME`. It imports no pages, no commands and no charts.
 
-With `--tied`, the worker ends when its stdin is closed, so when the process that started it ends. Exit status: 0 done,
-2 wrong input, 1 a bug, 130 cancelled. Messages go to stderr, which is worker.log.
+With `--tied`, the worker ends when its stdin is closed, because the process that started it has then ended. Exit
+status: 0 done, 2 wrong input, 1 a bug, 130 cancelled. Messages go to stderr, which is redirected to worker.log.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def work(run_id: str) -> int:
 
 
 def _tie() -> None:
-    """End this process when its stdin is closed. Its parent process never writes to it."""
+    """Start a thread that ends this process when its stdin is closed. The parent process never writes to this stdin."""
 
     def wait() -> None:
         os.read(0, 1)

@@ -290,7 +290,9 @@ def _add(
 
 
 CELLS, SMOOTHING = 96, 2.5  # grid cells along an axis; standard deviation of the smoothing, in cells
+
 INNERMOST, BETWEEN, OUTERMOST = 0.2, 0.3, 0.8  # shares of a class inside its lines: 20%, 50% and 80%
+
 FEWEST = 30  # fewest sentences of a class that get lines; lines around fewer would be meaningless
 
 
@@ -340,8 +342,11 @@ def _grid(axis: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 BACKDROP_CELLS = (512, 384)  # across and up
+
 BACKDROP_SMOOTHING = 1.2  # standard deviation, in cells
+
 FAINTEST, DARKEST = 0.15, 0.6  # opacity where one point is, and in the densest cells
+
 CURVE = 0.4  # exponent of the opacity between these; below 1, so that small groups stay visible next to dense ones
 
 
@@ -402,8 +407,11 @@ def _room(axis: FloatArray) -> tuple[float, float]:
 
 
 MAP_WIDTH, MAP_MARGINS = 840, 80  # pixels: width of a map in a window of 1280 pixels; height of its margins
+
 STEP = 4  # pixels: side of the squares in which points are counted; names are moved by whole squares
+
 LETTER, LINE = 6.2 / STEP, 20 // STEP  # average width of a letter and height of a line, in steps
+
 Box = tuple[slice, slice]  # steps across and up that a name covers
 
 

@@ -34,6 +34,7 @@ from core.shown import shown
 
 SHAPES = ("lasso", "box")
 STORED = (*SHAPES, "column")  # kinds of region that are stored in a file; their token is its name
+
 LONGEST = 60  # characters of a name
 _NAMES = "region-names.json"
 _Number = Annotated[float, Field(allow_inf_nan=False)]

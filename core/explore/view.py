@@ -147,10 +147,15 @@ def _is_number(text: str) -> bool:
 
 
 MOST_VALUES = 2_000  # filter only by columns with at most so many values; a page sends all of them to the browser
+
 MOST_GROUPS = 20_000  # group only by columns with at most so many values
+
 UNKNOWN = "unknown"  # shown for a missing value
+
 _KEPT = {"source": "doc"}  # {name of a column here: its name in the corpus}, if they differ
+
 TOPIC = ""  # represents the topics in a list of column names; no column has an empty name
+
 Values = tuple[Sequence[str], IntArray]  # different values, and per point the index of its value, shape (n,)
 
 

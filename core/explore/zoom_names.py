@@ -13,8 +13,11 @@ from core.results import FloatArray, IntArray
 # the groups.
 WIDTHS = (0.016, 0.008, 0.004)
 CELLS = 512  # grid cells along an axis: the finest smoothing is 2 cells
+
 FEWEST = 5  # fewest sentences of a group with a name
+
 MOST = 400  # most names per level, those of the largest groups
+
 WORDS = 2  # words of a name; topics have 3, but here more names share the window
 
 

@@ -21,7 +21,9 @@ from core.runs.run import Run
 from core.shown import count
 
 BAD = 2  # exit status if a check is bad
+
 WIDEST = 160  # maximum number of characters of a value in `runs show`; a longer value is cut
+
 FINISHED = {"succeeded": "finished"}  # {stored state: word to show, as on the pages}
 
 

@@ -23,6 +23,7 @@ from core.training.saved_models import NAME
 SMALL, DIFFERENCE = "small", "difference.safetensors"
 _FACTORS = (".left", ".right")
 _MOST = 32  # largest rank of a difference
+
 _CLOSE = 1e-5  # largest error of a restored weight; predictions change only at much larger errors
 
 Tensors = dict[str, np.ndarray]

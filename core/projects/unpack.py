@@ -29,6 +29,7 @@ _SAFE = re.compile(r"[^/\\\x00-\x1f\x7f:]{1,255}(/[^/\\\x00-\x1f\x7f:]{1,255}){0
 # Limits: number of files; bytes of the list; bytes of the list per packed byte (sha256 sums can hardly be compressed).
 _MOST_FILES, _LONGEST_LIST, _LIST_RATIO = 500_000, 64 << 20, 10
 _RATIO, _SMALL = 100, 1 << 30  # reject a project that unpacks to over 100 times its size and over 1 GiB
+
 _SMALL_JSON = 1 << 20  # bytes; a larger JSON file must also respect the ratio, because pages read it as a whole
 _CHUNK = 1 << 20
 _CHECK_SECONDS = 900

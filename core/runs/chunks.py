@@ -23,7 +23,9 @@ from core.runs.where import Where
 Array = npt.NDArray[np.generic]
 Compute = Callable[[int, int, Reporter], Array]
 About = Mapping[str, Any]  # facts about the model of a `Work`, see `Opened`
+
 PROBES = "*.probe"  # files in the folder `chunks`, see `Chunks.hold_to_first`
+
 PROBED = 64  # number of items that every worker computes first, so that the results of workers can be compared
 
 

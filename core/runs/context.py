@@ -11,7 +11,9 @@ from core.runs.events import Data, Event, EventKind, EventLog
 from core.runs.run import Run
 
 PROGRESS_SECONDS = 0.5  # minimum number of seconds between two progress events
+
 CHECK_SECONDS = 0.2  # minimum number of seconds between two checks for a cancellation
+
 _STAGE = 0.8  # share of the rest of a part that a stage fills, so that the next stage can still move the bar
 
 Listener = Callable[[Event], None]

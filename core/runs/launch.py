@@ -17,7 +17,9 @@ from core.runs.run import Run
 from core.runs.where import Where
 
 GRACE = 12.0  # seconds from the cancellation to SIGKILL, so that the device is free within 15 seconds
+
 POLL = 0.25  # seconds between two checks of a cancelled run
+
 POLITE = 0.4  # share of the grace period until SIGTERM is sent; before that, the run should stop by `check()`
 _ROOT = Path(__file__).resolve().parents[2]
 

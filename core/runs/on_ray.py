@@ -28,10 +28,15 @@ from core.runs.worker import log_traceback
 from core.shown import count
 
 LOSSES = 4  # The run fails after this many workers died on one chunk or child run, or before any worker had started.
+
 _AHEAD = 2  # chunks sent to a worker at once, so that the worker has another chunk as soon as it finishes one
+
 _LOOK = 0.2  # seconds between two checks for a cancellation
+
 _COUNT = 2.0  # seconds between two checks for new and lost nodes
+
 _PATIENCE = 30.0  # seconds without a worker after which a note says that the run waits
+
 _GRACE = 5.0  # seconds that a cancelled run has to write a checkpoint
 _THREADS = "OMP_NUM_THREADS"
 _PASSED_ON = (MIXED, "WINNOW_CONFINED", "WINNOW_DATA_DIRS", _THREADS)

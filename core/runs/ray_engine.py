@@ -28,12 +28,15 @@ from core.runs.versions import versions
 from core.shown import brief
 
 PATIENCE = 120.0  # seconds that `doctor` waits for the answer of a node
+
 PROCESSORS: int | None = None  # number of cores of this machine that workers may take; None: all
+
 # Maximum length of the folder for temporary files, in characters. The path of a socket has at most 107 characters.
 # Ray uses up to 65 of them, and our two folders up to 33.
 _LONGEST = 9
 _INNER = "r"
 _STORE = 512 * 2**20  # bytes of shared memory for chunks in transit
+
 _LOOPBACK = "127.0.0.2" if sys.platform == "linux" else None  # because Ray replaces 127.0.0.1 by a public address
 _QUIET = {"log_to_driver": False, "configure_logging": False}
 _TOKEN = secrets.token_hex(32)  # one token per process, because Ray keeps the first token that it gets

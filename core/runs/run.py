@@ -21,6 +21,7 @@ from core.runs.lock import Lock, Worker, aside
 
 RESULT = "result.json"
 BROUGHT = "brought"  # an empty file in an imported run; it stays until a user of this machine accepts the options
+
 LAUNCH_PATIENCE = 10.0  # A worker is expected to start within this many seconds after the manifest was written.
 
 
