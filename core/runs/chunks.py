@@ -24,7 +24,7 @@ Array = npt.NDArray[np.generic]
 Compute = Callable[[int, int, Reporter], Array]
 About = Mapping[str, Any]  # facts about the model of a `Work`, see `Opened`
 
-PROBES = "*.probe"  # files in the folder `chunks`, see `Chunks.hold_to_first`
+PROBES = "*.probe"  # names of files in the folder `chunks`, see `Chunks.hold_to_first`
 
 PROBED = 64  # number of items that every worker computes first, so that the results of workers can be compared
 
@@ -33,9 +33,9 @@ PROBED = 64  # number of items that every worker computes first, so that the res
 class Opened:
     """A `Work` with its model loaded.
 
-    compute: function from rows to an array; the same rows always give the same bytes. ahead: function that prepares
-    rows; a thread may call it while earlier rows are computed. about: facts about the model, for `Work.read` and the
-    run's result.
+    compute: function from input rows to an array; equal rows always give equal bytes. ahead: function that prepares
+    rows for `compute`; a thread may call it while earlier rows are computed. about: facts about the model, for
+    `Work.read` and the run's result.
     """
 
     compute: Callable[[Any, Reporter], Array]
@@ -43,7 +43,7 @@ class Opened:
     about: About = field(default_factory=dict)
 
     def array(self, rows: Any, report: Reporter) -> Array:
-        """Return the array of rows that `ahead` has not prepared yet."""
+        """Prepare input rows with `ahead`, and return their array (the result of `compute`)."""
         return self.compute(self.ahead(rows) if self.ahead else rows, report)
 
 
@@ -71,7 +71,7 @@ class Work(Protocol):
 
 
 class Part:
-    """A reporter for one chunk. Its progress starts at the number of items that are done already."""
+    """A reporter for one chunk. It adds the items of finished chunks to the progress that it reports."""
 
     def __init__(self, context: Reporter, done: int, total: int, unit: str) -> None:
         self._context, self._done, self._total, self._unit = context, done, total, unit
@@ -82,7 +82,7 @@ class Part:
 
 
 class Chunks:
-    """Chunk files such as `<name>-000012.npy`, each with the results of `size` of the `n` items.
+    """Chunk files such as `<name>-000012.npy`. Each has the results for `size` of the `n` items.
 
     paths: all files in order. missing: numbers of the chunks that are not computed yet.
     """
@@ -90,7 +90,7 @@ class Chunks:
     def __init__(
         self, context: RunContext, n: int, size: int, name: str, *, unit: str = "sentences", folder: Path | None = None
     ) -> None:
-        """unit: word for an item in progress reports, in the plural.
+        """Find the missing chunks. unit: plural noun for the items in progress reports.
 
         folder: folder of the files; None: the run's folder `chunks`.
         """
@@ -111,7 +111,7 @@ class Chunks:
 
     @property
     def probed(self) -> tuple[int, int]:
-        """Bounds of the items that every worker computes first, so that the results of workers can be compared."""
+        """(first, last + 1) of the items that every worker computes first, so that their results can be compared."""
         return 0, min(PROBED, self.bounds(0)[1])
 
     def hold_to_first(self, node: str, array: Array) -> None:
@@ -150,9 +150,9 @@ class Chunks:
 
 
 def refuse(context: RunContext, what: str, way_out: str) -> None:
-    """Refuse a worker whose results would not be byte-identical; with `--mixed`, only add a note.
+    """Raise ResourceError for a worker whose results would differ from other workers'; with `--mixed`, only add a note.
 
-    what, way_out: problem and remedy, for the message. Errors: ResourceError.
+    what, way_out: problem and remedy, for the message.
     """
     if not Where.asked().mixed:
         raise ResourceError(f"{what}; {way_out}, or give --mixed.")

@@ -14,7 +14,7 @@ PROGRESS_SECONDS = 0.5  # minimum number of seconds between two progress events
 
 CHECK_SECONDS = 0.2  # minimum number of seconds between two checks for a cancellation
 
-_STAGE = 0.8  # share of the rest of a part that a stage fills, so that the next stage can still move the bar
+_STAGE = 0.8  # share of the rest of a part that a stage fills, so that later stages can still move the progress bar
 
 Listener = Callable[[Event], None]
 
@@ -95,7 +95,7 @@ class RunContext(Reporter):
         self.emit("metric", {"name": name, "value": float(value), "step": step})
 
     def note(self, text: str, *, passing: bool = False) -> None:
-        """Add a note. passing: True for a note that is dropped when the run is resumed."""
+        """Report a sentence to the user. passing: True for a note that is dropped when the run is resumed."""
         self.emit("note", {"text": text, "passing": True} if passing else {"text": text})
 
     def child(self, run: Run) -> None:
@@ -103,11 +103,11 @@ class RunContext(Reporter):
         self.emit("child", {"run": run.id})
 
     def checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Report a complete checkpoint in `run.checkpoints`."""
+        """Report that a checkpoint in the folder `run.checkpoints` is complete."""
         self.emit("checkpoint", {"name": checkpoint["name"], "step": checkpoint["step"]})
 
     def artifact(self, name: str, path: Path) -> None:
-        """Report a complete file or folder of the run, for users or later runs."""
+        """Report that an output file or folder of the run is complete. Users or later runs may read it."""
         self.emit("artifact", {"name": name, "path": str(path.relative_to(self.run.path))})
 
     def check(self) -> None:
@@ -177,10 +177,11 @@ class RunContext(Reporter):
 
 
 class Whole:
-    """Share of a run that is done, 0 to 1. It never falls. It is exact only if all parts are as long as announced.
+    """Estimate, in `done`, the finished share of a run, 0 to 1. The share never falls.
 
-    done: the share. A part fills the range of shares that it announces. A child run fills the rest of its parent's
-    part. A stage fills `_STAGE` of the rest of its part, because the number of stages is unknown.
+    A part of the run announces the shares at its begin and its end; the estimate is exact only if these are right. A
+    child run fills the rest of its parent's part. A stage fills only `_STAGE` of the rest of its part, because the
+    number of stages is unknown.
     """
 
     def __init__(self) -> None:
@@ -188,25 +189,25 @@ class Whole:
         self._upto = 1.0
 
     def part(self, before: float, after: float) -> None:
-        """Begin a part. before, after: shares that are done before and after it."""
+        """Begin a part. before, after: finished shares of the run before and after this part."""
         self.done = max(self.done, round(before, 4))
         self._upto = max(self.done, after)
         self.begin()
 
     def begin(self) -> None:
-        """Begin a stage or a child run."""
+        """Begin a stage or a child run at the current share."""
         self._from = self.done
 
     def move(self, share: float) -> None:
-        """Set the finished share of the stage or the child run, 0 to 1."""
+        """Update `done`. share: finished share of the current stage or child run, 0 to 1."""
         self.done = max(self.done, round(self._from + (self._upto - self._from) * share, 4))
 
 
 class Parts:
     """Report the parts of a run one by one. The seconds left are estimated from the parts that have ended.
 
-    sizes: amount of work of each part, in any unit. judged: number of parts that must end in this attempt before they
-    give the estimate. expected: estimated seconds of all parts, used until then; None if unknown.
+    sizes: amount of work of each part, in any unit. judged: number of parts that must end in this attempt before the
+    estimate uses their durations. expected: estimated seconds of all parts, used until then; None if unknown.
     """
 
     def __init__(

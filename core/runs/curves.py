@@ -43,7 +43,7 @@ class Curve:
     values: list[float] = field(default_factory=list)
 
     def add(self, step: int | None, value: float) -> None:
-        """Add a value. step: None for the next step.
+        """Add a value of the metric. step: None for the step after the last one.
 
         If a resumed run repeats a step, the earlier values of that step and of later steps are dropped.
         """
@@ -56,7 +56,7 @@ class Curve:
 
 
 class Curves:
-    """All curves of a run. Each call of `read` reads only the lines appended to the log since the last call."""
+    """All curves of a run. Each call of `read` reads only the lines that were added to the event log since the last."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -71,7 +71,7 @@ class Curves:
             return {name: Curve(list(curve.steps), list(curve.values)) for name, curve in self._curves.items()}
 
     def children(self) -> list[str]:
-        """Return the ids of the runs that this run has needed so far, in order."""
+        """Return the ids of the runs whose results this run has needed so far, in order."""
         with self._guard:
             self._read_on()
             return list(self._children)

@@ -1,8 +1,8 @@
 """Compute from events how many seconds runs took, by kind of run.
 
 A run's own time is the time of its attempts, minus the time it waited for other runs, minus the time of its child runs.
-The cost of a variant is the sum of the own times of all runs that it needs. Some of these runs are shared with other
-variants, so the costs of all variants add up to more than the experiment took. `by_kind` counts each run once.
+The cost of a variant of an experiment is the sum of the own times of all runs that it needs. Variants share some runs,
+so the costs of all variants add up to more than the experiment took. `by_kind` counts each run once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ Interval = tuple[float, float]
 
 
 def by_kind(runs: Iterable[Run], store: RunStore) -> Mapping[str, float]:
-    """Return {kind: seconds} for these runs and all runs that they need. Each run is counted once."""
+    """Return {kind of run: seconds} for these runs and all runs whose results they need. Each run is counted once."""
     by_id = _with_children(runs, store)
     seconds: dict[str, float] = {}
     for run in by_id.values():
@@ -69,7 +69,10 @@ def _length(intervals: Iterable[Interval]) -> float:
 
 
 def _overlap(own: Iterable[Interval], children: list[Interval]) -> float:
-    """Return the seconds of `own` during which at least one child ran. On Ray, children may run at the same time."""
+    """Return the seconds in the intervals `own` during which at least one child ran.
+
+    On Ray, several children may run at the same time.
+    """
     merged: list[Interval] = []
     for start, end in sorted(children):
         if merged and start <= merged[-1][1]:

@@ -52,13 +52,13 @@ EVENTS = "events.jsonl"
 ENDINGS: Mapping[str, Ending] = {ending: ending for ending in get_args(Ending)}
 # Estimate a stage's end only after 10 seconds and 3 progress reports, because the first batch is slow.
 JUDGED_AFTER, JUDGED_REPORTS = 10.0, 3
-MOST = 1000  # maximum number of notes, and of metrics, in a state, because each new one copies all of them
+MOST = 1000  # maximum number of notes, and of metrics, in a state, because adding one copies all others
 OUT_OF_MEMORY = "memory ran out"
 INTERRUPTED = "The worker ended without an error message (killed, or out of memory). See worker.log, or resume the run."
 
 
 class Data(TypedDict, total=False):
-    """Data of an event. Each kind of event uses some of these keys."""
+    """Data of an event. Each kind of event has some of these keys; see `_SHAPES`."""
 
     pid: int
     created: float
@@ -111,7 +111,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Part `number`, counted from 1, of a run with `of` parts.
+    """A part of a run. number: number of the part, from 1. of: number of parts.
 
     left: estimated seconds of this part and all later parts, at time `since`. after: estimated seconds of the later
     parts alone. None: unknown.
@@ -208,7 +208,7 @@ class RunState:
         left = self.left(now)
         if left is None:
             return self.reached
-        # In the first moment both times may be 0.
+        # The 1.0 avoids a division by zero: at the start of a run, both times may be 0.
         return max(self.reached, min(self.elapsed(now) / max(self.elapsed(now) + left, 1.0), 1.0))
 
     @property
@@ -230,7 +230,10 @@ def fold(events: Iterable[Event], *, locked: bool, cancel_requested: bool = Fals
 
 
 def step(state: RunState, event: Event) -> RunState:
-    """Return the state after one more event, without checking processes: an attempt counts as running until it ends."""
+    """Return the state after one more event. An attempt counts as running until an event ends it.
+
+    `settle` checks later if its process is alive.
+    """
     data = event.data
     match event.kind:
         case "started":
@@ -275,7 +278,7 @@ def _part(data: Data, since: float) -> Part:
 
 
 def _reaching(state: RunState, event: Event) -> RunState:
-    """Return the state with the share that is done."""
+    """Return the state with the finished share of the run (`reached`) after an event."""
     by_parts = event.data.get("whole") or 0.0 if state.left(event.time) is None else 0.0
     return replace(state, reached=max(state.share(event.time), min(by_parts, 1.0)))
 
@@ -327,7 +330,7 @@ def _progress(state: RunState, event: Event) -> RunState:
 
 
 def read_events(path: Path, after: int = 0) -> tuple[list[Event], int]:
-    """Return the events after byte `after` of the log, and the byte to continue from.
+    """Return the events after byte `after` of the log, and the number of the byte at which to continue.
 
     An incomplete last line is not read.
     """
@@ -341,7 +344,7 @@ def read_events(path: Path, after: int = 0) -> tuple[list[Event], int]:
 
 
 def follow(path: Path, after: int, take: Callable[[Event | None], None]) -> int:
-    """Pass each event after byte `after` of the log to `take`, and return the byte to continue from.
+    """Pass each event after byte `after` of the log to `take`. Return the number of the byte at which to continue.
 
     For a damaged line or sector, `take` is called with None, and the rest of the log is still read.
     """

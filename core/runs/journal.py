@@ -52,7 +52,7 @@ def refuse_overtaken(last: Dated | None, seen: float | None, what: str) -> None:
 
 
 def append(file: Path, **action: object) -> None:
-    """Append an action with the current time and the account of this process."""
+    """Append an action to a journal, with the current time and the account of this process."""
     record = {**action, "by": account(), "time": round(time.time(), 3)}
     append_line(file, json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode())
 
@@ -60,7 +60,7 @@ def append(file: Path, **action: object) -> None:
 def read(file: Path, parse: Callable[[dict[str, object]], Entry]) -> tuple[Entry, ...]:
     """Return all entries that were not undone, oldest first. Incomplete and damaged lines are ignored.
 
-    parse: function from a JSON object to an entry; raises ValueError, TypeError or KeyError for a damaged one.
+    parse: function from a JSON object to an entry. It raises ValueError, TypeError or KeyError for a damaged entry.
     """
     history: list[Entry] = []
     for line in _lines(file):

@@ -1,4 +1,4 @@
-"""Start and stop worker processes. A worker is started by its command line, so its code is not imported here."""
+"""Start and stop worker processes. A worker is started by a command line, so its code is not imported here."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ GRACE = 12.0  # seconds from the cancellation to SIGKILL, so that the device is 
 
 POLL = 0.25  # seconds between two checks of a cancelled run
 
-POLITE = 0.4  # share of the grace period until SIGTERM is sent; before that, the run should stop by `check()`
+POLITE = 0.4  # share of the grace period after which SIGTERM is sent; a run usually stops before, at its `check()`
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -57,7 +57,7 @@ def _spawn(run: Run, module: str) -> None:
     command = [sys.executable, "-m", module, "work", run.id, "--home", str(run.home)]
     environment = {**os.environ, **Where.read(run.path).environment, "PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1"}
     try:
-        with run.log_file.open("ab") as log:  # not a pipe, because its reader may exit before the worker
+        with run.log_file.open("ab") as log:  # not a pipe, because the process that reads it may exit before the worker
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -123,7 +123,7 @@ def escalate_if_due(run: Run, grace: float = GRACE) -> None:
 
 
 def stop(run: Run, grace: float = GRACE) -> RunState:
-    """Cancel a run, wait until it ends, but at most `grace` + 5 seconds, and return its state."""
+    """Cancel a run and return its state. Wait until the run ends, but at most `grace` + 5 seconds."""
     deadline = time.monotonic() + grace + 5
     run.cancel()
     while (state := run.state()).active and time.monotonic() < deadline:

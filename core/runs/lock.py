@@ -159,7 +159,7 @@ class Lock:
         return True
 
     def release(self) -> None:
-        """Release the lock, and empty its file. The file then does not name a process that no longer holds it."""
+        """Release the lock. Also empty its file, so that it does not name a process that no longer holds the lock."""
         if self._descriptor in _descriptors:
             os.ftruncate(self._descriptor, 0)
             os.close(self._descriptor)

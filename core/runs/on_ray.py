@@ -27,15 +27,15 @@ from core.runs.where import LOCAL, MIXED, ON
 from core.runs.worker import log_traceback
 from core.shown import count
 
-LOSSES = 4  # The run fails after this many workers died on one chunk or child run, or before any worker had started.
+LOSSES = 4  # number of worker deaths, on one chunk or child run or before any worker starts, after which the run fails
 
-_AHEAD = 2  # chunks sent to a worker at once, so that the worker has another chunk as soon as it finishes one
+_AHEAD = 2  # maximum number of chunks sent to a worker: the chunk that it computes, and the next one
 
 _LOOK = 0.2  # seconds between two checks for a cancellation
 
 _COUNT = 2.0  # seconds between two checks for new and lost nodes
 
-_PATIENCE = 30.0  # seconds without a worker after which a note says that the run waits
+_PATIENCE = 30.0  # seconds without any worker after which a note tells the user that the run is waiting
 
 _GRACE = 5.0  # seconds that a cancelled run has to write a checkpoint
 _THREADS = "OMP_NUM_THREADS"
@@ -43,12 +43,12 @@ _PASSED_ON = (MIXED, "WINNOW_CONFINED", "WINNOW_DATA_DIRS", _THREADS)
 
 
 class _Nodes:
-    """The nodes of a cluster. A node can be admitted, refused or gone."""
+    """The nodes of a cluster. Winnow admits or refuses each node; a node may also leave the cluster."""
 
     def __init__(self, ray: Any, on: str, context: RunContext, *, for_runs: bool = False) -> None:
-        """for_runs: admit only nodes that can read the home and that train on the same kind of device as this machine.
+        """Start with no nodes; `look` finds them. on: value of the option `--on`.
 
-        on: value of the option `--on`.
+        for_runs: True to admit only nodes that can read the home folder and train on the same device as this machine.
         """
         self.admitted = dict[str, Mapping[str, Any]]()  # {Ray's id of a node: Ray's description of the node}
         self.have_cards = False
@@ -59,7 +59,7 @@ class _Nodes:
         self._looked = float("-inf")
 
     def look(self) -> None:
-        """Find new and lost nodes. Errors: ResourceError if every node was refused."""
+        """Admit or refuse new nodes, and drop lost nodes. Errors: ResourceError if every node was refused."""
         if time.monotonic() - self._looked > _COUNT:
             self._looked = time.monotonic()
             alive = {node["NodeID"]: node for node in self._ray.nodes() if node["Alive"]}
@@ -84,7 +84,7 @@ class _Nodes:
         return self._known.get(node, "a node")
 
     def is_gone(self, node: str, error: Exception) -> bool:
-        """Return True, and drop the node, if `error` shows that it is gone. Ray itself notices this seconds later."""
+        """Return True, and drop the node, if `error` shows that it has left. Ray still lists it for some seconds."""
         gone = type(error).__name__.endswith("UnschedulableError")
         if gone:
             self._drop(node, self.name(node))
@@ -97,7 +97,7 @@ class _Nodes:
     def refuse(self, node: str, error: ResourceError) -> None:
         """Leave a node idle because it cannot run Winnow, or because its results would not be byte-identical.
 
-        Errors: `error`, if more nodes are refused than are admitted or have not answered yet.
+        Errors: `error`, if the refused nodes outnumber the nodes that are admitted or have not answered yet.
         """
         self.admitted.pop(node, None)
         self._refused[node] = error
@@ -154,7 +154,7 @@ def compute(chunks: Chunks, work: Work, on: str) -> About:
         own: Sequence[Card] | None = None
         if not _address(on) and cards.installed():
             own = sorted(cards.of_workers(), key=lambda card: card.lock) if work.card else []
-            for card in own:  # all runs lock GPUs in this order, so that no two runs wait for each other for ever
+            for card in own:  # all runs lock GPUs in the same order, to avoid deadlocks
                 stack.enter_context(device_lock(chunks.context.run.home, card.lock, chunks.context))
         ray = stack.enter_context(engine(_address(on), own))
         return _Crew(ray, on, chunks, work).compute()
@@ -173,7 +173,7 @@ class Failure:
     memory: bool = False
 
     def raised(self) -> Exception:
-        """Return the error that ends the run."""
+        """Return the exception to raise in the run's process."""
         if self.error:
             return self.error
         return MemoryError() if self.memory else RuntimeError(f"in a worker:\n{self.log}")
@@ -187,7 +187,7 @@ class Actor:
         self._opened: Opened | None = None
 
     def open(self, work: Work) -> tuple[About, tuple[str, str]] | Failure:
-        """Load the model. Return `Opened.about` and `Work.device()`."""
+        """Load the model. Return `Opened.about` and the result of `Work.device`, or a `Failure`."""
 
         def opened() -> tuple[About, tuple[str, str]]:
             device = work.device()
@@ -198,7 +198,7 @@ class Actor:
         return answer
 
     def make(self, rows: Any) -> Any:
-        """Return the array of `rows`, or a `Failure`."""
+        """Compute and return the array of the input `rows`, or return a `Failure`."""
         opened = self._opened
         assert opened
         return self._or_failure(lambda: opened.array(rows, Silent()))
@@ -216,7 +216,7 @@ class Actor:
 
 @dataclass(eq=False)
 class _Worker:
-    """A worker. begun: True if it may be given chunks. held: numbers of its chunks; it computes the first one now."""
+    """A worker. begun: True if its model is loaded. held: numbers of its chunks; it is computing the first one."""
 
     node: str
     actor: Any
@@ -250,7 +250,7 @@ class _Crew:
                 if not self._asked:
                     time.sleep(_LOOK)
                 for reference in self._ray.wait(list(self._asked), timeout=_LOOK)[0] if self._asked else []:
-                    if reference in self._asked:  # False if this loop has removed the request's worker
+                    if reference in self._asked:  # False if an earlier pass of this loop removed the worker
                         self._take(reference)
                 self._context.check()
             return self._about
@@ -259,7 +259,7 @@ class _Crew:
                 self._ray.kill(worker.actor)
 
     def _hire(self) -> None:
-        """Start workers while nodes have free cores or GPUs and chunks are left."""
+        """Start workers on free cores or GPUs, at most one worker per unfinished chunk."""
         card = self._work.card and self._nodes.have_cards
         size = n_cards if card else n_cores
         there = Counter(worker.node for worker in self._workers)
@@ -384,7 +384,7 @@ def work_on_node(run_id: str, home: Path, variables: Mapping[str, str]) -> int:
 
 
 class RunsOnRay:
-    """Works on runs on the nodes of Ray: one run at a time per GPU, or per node if there are no GPUs.
+    """Executes runs on the nodes of a Ray cluster: one run at a time per GPU, or per node if there are no GPUs.
 
     The first call of `begin` connects to Ray. on: value of the option `--on`.
     """
@@ -410,7 +410,7 @@ class RunsOnRay:
 
     @property
     def n(self) -> int:
-        """Number of runs that may be in progress at once."""
+        """Maximum number of runs in progress at the same time."""
         return max(sum(map(self._room, self._nodes.admitted.values())), 1) if self._ray else 1
 
     @property
@@ -471,7 +471,7 @@ class RunsOnRay:
         return n_cards(node) if self._nodes.have_cards else 1
 
     def _ended(self, reference: Any, run: Run, place: str) -> list[Run]:
-        """Return [run] if it has succeeded, else [], for a run whose process has ended. Errors: see `wait`."""
+        """Handle a run whose process has ended. Return [run] if the run has succeeded, else []. Errors: see `wait`."""
         status, name = -1, self._nodes.name(place)
         try:
             status = self._ray.get(reference)

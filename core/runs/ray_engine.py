@@ -1,6 +1,6 @@
 """Start Ray on this machine or join a cluster, and ask its nodes for their versions and devices.
 
-Ray is started without messages and dashboard, and requires a token. It is imported only when a connection is made.
+Ray is started without messages and without its dashboard, and requires a token. It is imported only for a connection.
 """
 
 import os
@@ -27,9 +27,9 @@ from core.runs.lock import Lock, Worker
 from core.runs.versions import versions
 from core.shown import brief
 
-PATIENCE = 120.0  # seconds that `doctor` waits for the answer of a node
+PATIENCE = 120.0  # seconds that `doctor` waits for each node's answer
 
-PROCESSORS: int | None = None  # number of cores of this machine that workers may take; None: all
+PROCESSORS: int | None = None  # number of this machine's cores that workers may use; None for all
 
 # Maximum length of the folder for temporary files, in characters. The path of a socket has at most 107 characters.
 # Ray uses up to 65 of them, and our two folders up to 33.
@@ -37,7 +37,7 @@ _LONGEST = 9
 _INNER = "r"
 _STORE = 512 * 2**20  # bytes of shared memory for chunks in transit
 
-_LOOPBACK = "127.0.0.2" if sys.platform == "linux" else None  # because Ray replaces 127.0.0.1 by a public address
+_LOOPBACK = "127.0.0.2" if sys.platform == "linux" else None  # Ray would replace 127.0.0.1 by a public address
 _QUIET = {"log_to_driver": False, "configure_logging": False}
 _TOKEN = secrets.token_hex(32)  # one token per process, because Ray keeps the first token that it gets
 _HOME = "WINNOW_HOME"
@@ -63,7 +63,7 @@ def engine(address: str, own: Sequence[Card] | None = None) -> Iterator[Any]:
     os.environ.update(given)  # must be set before the import; the processes that Ray starts inherit it
     folder = None if address else _folder()
     ray = import_module("ray")
-    # Ray prints messages about dead workers to stdout, which only a command's result may use.
+    # Suppress Ray's messages about dead workers on stdout, because stdout is reserved for a command's result.
     speaker: Any = import_module("ray._private.worker")
     speaker.print_to_stdstream = lambda *message, **options: None
     try:
@@ -115,7 +115,7 @@ def _need_token(address: str) -> None:
 def _folder() -> Path:
     """Create a folder that only this account may enter, and remove the folders of killed processes.
 
-    Ray ignores the umask and makes its own folder writable for everybody, so that folder is created inside this one.
+    Ray ignores the umask and makes its own folder writable for everybody. This private folder therefore contains it.
     """
     root = Path(tempfile.gettempdir())
     root = root if len(str(root)) <= _LONGEST else Path("/tmp")  # noqa: S108  (the folder below is private)
@@ -129,7 +129,7 @@ def _folder() -> Path:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Restore this process's SIGTERM handler after the block, because Ray sets its own. SIGTERM asks a run to stop."""
+    """Restore this process's SIGTERM handler, which stops a run, after the block, because Ray replaces the handler."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -144,12 +144,12 @@ def environment() -> dict[str, str]:
     """Return the environment variables of this process that a worker must have too."""
     passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     if passed.get(cards.DEVICE, "").startswith("cuda"):
-        passed[cards.DEVICE] = "cuda"  # a worker sees only the card that Ray gave it
+        passed[cards.DEVICE] = "cuda"  # without a number, because a worker sees only the GPU that Ray gave it
     return passed
 
 
 def take_over(variables: Mapping[str, str]) -> None:
-    """Set environment variables in a worker, but WINNOW_HOME only if this folder exists on the worker's node.
+    """Set environment variables in a worker. Leave out WINNOW_HOME if this folder does not exist on the worker's node.
 
     variables: result of `environment` in the run's process.
     """
@@ -180,7 +180,7 @@ class Greeting:
 
 
 def greet(variables: Mapping[str, str], lock: Path, *, has_card: bool) -> Greeting:
-    """Return the `Greeting` of the node on which this is called. lock: lock file of the run that asks."""
+    """Return the `Greeting` of the node on which this function runs. lock: lock file of the run that asks."""
     take_over(variables)
     computer, holder = cards.processor(), None
     if has_card and cards.asked() != "cpu":
@@ -248,7 +248,7 @@ def _examined(ray: Any, node: Mapping[str, Any], lock: Lock) -> Machine:
     name, cores, n = node["NodeManagerHostname"], n_cores(node), n_cards(node)
     try:
         answer: Greeting = ray.get(ask(ray, node, lock.path), timeout=PATIENCE)
-    except ray.exceptions.RayError:  # also a timeout
+    except ray.exceptions.RayError:  # for example, no answer in time
         return Machine(name=name, cores=cores, cards=n, answers=False)
     return Machine(
         name=name,

@@ -20,9 +20,10 @@ from core.runs.events import EVENTS, Event, RunState, follow, read_events, settl
 from core.runs.lock import Lock, Worker, aside
 
 RESULT = "result.json"
-BROUGHT = "brought"  # an empty file in an imported run; it stays until a user of this machine accepts the options
+# Empty file in the folder of an imported run. It is removed when a user of this machine accepts the run's options.
+BROUGHT = "brought"
 
-LAUNCH_PATIENCE = 10.0  # A worker is expected to start within this many seconds after the manifest was written.
+LAUNCH_PATIENCE = 10.0  # seconds after the manifest was written within which a worker should start
 
 
 _ELSEWHERE = re.compile(r"/.*?/runs/(?=(\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4})/)")
@@ -72,9 +73,9 @@ class Manifest:
 
 
 def here(value: Any, home: Path) -> Any:
-    """Replace each absolute path to a run of another home by the run's path in this home. value: a JSON value.
+    """Return a JSON value in which a path to a run in another home leads to the same run in `home`, if it is there.
 
-    Such paths occur if a project was moved, or imported from another machine.
+    Paths to another home occur if a project was moved, or imported from another machine.
     """
     if isinstance(value, dict):
         return {name: here(part, home) for name, part in value.items()}
@@ -87,7 +88,7 @@ def here(value: Any, home: Path) -> Any:
 
 
 def relative_to_home(value: Any, home: Path) -> Any:
-    """Replace paths to this home's runs by relative paths, which do not depend on the place of the home."""
+    """Return a JSON value in which paths to runs of `home` are relative, so that the home can be moved."""
     if isinstance(value, dict):
         return {name: relative_to_home(part, home) for name, part in value.items()}
     if isinstance(value, list):
@@ -110,7 +111,7 @@ def holders(runs: Iterable["Run"]) -> str:
 
 
 class Run:
-    """A run and the files in its folder. Any process and thread may read them at any time."""
+    """A run and the files in its folder. Any process or thread may read these files at any time."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path, self.manifest = path, manifest
@@ -120,7 +121,7 @@ class Run:
         self.events_file, self.result_file = path / EVENTS, path / RESULT
         self.log_file, self.launched_file = path / "worker.log", path / "launched"
         self.cancel_file = path / "cancel"
-        self.rank_error_file = path / "rank-error"  # why another process of torchrun failed, in a sentence
+        self.rank_error_file = path / "rank-error"  # a sentence on why another process of torchrun failed
         self.brought_file = path / BROUGHT
         self.lock = Lock(path / "lock")
         self._state, self._offset, self._guard = RunState(), 0, threading.Lock()
@@ -136,7 +137,7 @@ class Run:
         held = self.lock.held()
         state = self._read_on()
         if state.attempts == 0 and not self.launched_file.exists():
-            launching = abs(self._age()) < LAUNCH_PATIENCE  # abs: the clock may have been set back since
+            launching = abs(self._age()) < LAUNCH_PATIENCE  # `abs`, because the clock may have been set back
         if state.state == "running" and not held:
             held = self.lock.held()  # an attempt may have begun between the first check and the read
         return settle(state, locked=held, cancel_requested=self.cancel_file.exists(), launching=launching)

@@ -18,7 +18,7 @@ from core.runs.store import RunStore
 from core.runs.worker import Compute, attempt
 
 _NEXT = ".next"
-TURN = 120.0  # seconds for which a run keeps its place in a device's queue between two of its child runs
+TURN = 120.0  # seconds between two child runs for which the parent run keeps its place in the queue for a device
 
 _devices_held: set[Path] = set()
 
@@ -80,7 +80,7 @@ def run_or_reuse(
 
 @contextmanager
 def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -> Iterator[str]:
-    """Lock one free device of `devices` for a block, and yield its name: "cpu", or the lock name of a GPU.
+    """Lock a free device for a block, and yield its name. devices: names to choose from, such as "cpu" or a GPU's lock.
 
     All projects of a home share its devices. If all devices are locked, wait until one is released. A run that needs a
     device again has priority over runs that began later. Do not acquire another lock within the block.
@@ -105,7 +105,7 @@ def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Turn:
-    """Place of a run in the queue for a device. It is stored beside the lock while the run is between two child runs.
+    """Place of a run in the queue for a device. It is stored beside the lock between two child runs of the run.
 
     run: folder of the run that the user started. began: start of that run, in seconds since 1970.
     """
@@ -114,7 +114,7 @@ class _Turn:
     began: float
 
     def keep(self, lock: Path) -> None:
-        """Store the place, so that no run that began later gets the device first."""
+        """Store the place in the queue, so that this run gets the device again before runs that began later."""
         write_atomic(lock.with_suffix(_NEXT), json.dumps(asdict(self)).encode())
 
     def after(self, lock: Path, run: str) -> str:
@@ -127,7 +127,7 @@ class _Turn:
             kept = _Turn(**json.loads(file.read_bytes()))
             fresh = time.time() - file.stat().st_mtime < TURN
             other = Run(Path(kept.run), Manifest.read(Path(kept.run) / "manifest.json"))
-        except (OSError, ValueError, TypeError, KeyError):  # no place is stored, or that run was removed
+        except (OSError, ValueError, TypeError, KeyError):  # no place is stored, or its run was removed
             return ""
         if not fresh or kept.run == self.run or kept.began >= self.began or not other.lock.held():
             return ""
@@ -143,10 +143,10 @@ def _waited_for(
     name: str | None = None,
     turn: _Turn | None = None,
 ) -> Iterator[Path]:
-    """Wait until one of `locks` is free, hold it for the run with id `run`, and yield the lock's file.
+    """Wait until one of `locks` is free, hold it during the block, and yield its file.
 
-    name: id of the run for which this run waits, to report; None: id of the run that holds the lock.
-    turn: the run's place in the queue for a device.
+    run: id of the run that waits. name: id of the run to name in the note that this run waits; None for the run that
+    holds the lock. turn: place of this run in the queue for a device; None if there is no queue.
     """
     announced = None
     # One attempt on all locks takes 0.2 seconds in total; a cancellation is checked between two attempts.
@@ -164,7 +164,7 @@ def _waited_for(
             time.sleep(0.2)
         holder = locks[0].holder()
         waits_for = name or (holder.run if holder else next(filter(None, places.values()), None))
-        if waits_for and waits_for not in (announced, run):  # the holder may be another process of this run
+        if waits_for and waits_for not in (announced, run):  # another process of this run may hold the lock
             context.waiting(announced := waits_for)
     try:
         if announced:

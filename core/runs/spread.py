@@ -21,7 +21,7 @@ Device = Callable[[], AbstractContextManager[object]]
 def spread(
     context: RunContext, n: int, size: int, work: Work, name: str, *, device: Device, folder: Path | None = None
 ) -> tuple[list[Path], About]:
-    """Compute all chunks. Return their files and `Opened.about`.
+    """Compute all missing chunks of `work`. Return the files of all chunks, and `Opened.about`.
 
     n, size, name, folder: see `Chunks`. device: function that returns a context manager that locks a device for this
     process. It is not called for workers of Ray, because they have their own devices.
@@ -56,7 +56,7 @@ def _here(chunks: Chunks, work: Work) -> About:
 
 
 class _Unseen(Silent):
-    """A reporter for the probe (see `Chunks.hold_to_first`). It shows no progress, but `check` can cancel the run."""
+    """A reporter without progress for the items of `Chunks.hold_to_first`. Its `check` can cancel the run."""
 
     def __init__(self, context: RunContext) -> None:
         self.check = context.check  # type: ignore[method-assign]

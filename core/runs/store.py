@@ -27,7 +27,7 @@ _RUN_ID = re.compile(r"\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4}")
 MANIFEST = "manifest.json"
 RUN_FOLDERS = ("chunks", "checkpoints", "artifacts")  # folders of a run
 _KIND = re.compile(r"[a-z][a-z0-9-]*")
-Runs = list[Run]  # an alias, because `list` is a method inside `RunStore`
+Runs = list[Run]  # alias, because `list` means a method inside `RunStore`
 
 
 def is_run_id(text: str) -> bool:
@@ -36,7 +36,10 @@ def is_run_id(text: str) -> bool:
 
 
 def _same(stored: Mapping[str, object], wanted: Mapping[str, object]) -> bool:
-    """Return True if all options that are in both mappings are equal. A later version added or removed the others."""
+    """Return True if all options that are in both mappings are equal.
+
+    An option that is in only one mapping was added or removed by a later version.
+    """
     pairs = [(stored[name], wanted[name]) for name in stored.keys() & wanted.keys()]
     return all(
         _same(one, other) if isinstance(one, Mapping) and isinstance(other, Mapping) else one == other
@@ -146,7 +149,7 @@ class RunStore:
         try:
             if coming := run.coming():
                 raise RunError(f"run {run_id}: is about to begin ({coming.in_words}); cancel it before removing it.")
-            doomed = run.path.with_name(f".removed-{run_id}")  # so that a half-deleted run is not listed
+            doomed = run.path.with_name(f".removed-{run_id}")  # not listed, even if the deletion is interrupted
             run.path.rename(doomed)
             shutil.rmtree(doomed)
             self._runs.pop(run_id, None)

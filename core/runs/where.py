@@ -1,7 +1,7 @@
-"""The place where a run computes: the values of `--on` and `--mixed`, stored in `where.json` in the run's folder.
+"""The place where a run computes (this machine or a cluster): the values of the options `--on` and `--mixed`.
 
-The place is not part of the run's config or key, because results have the same bytes in every place. A resumed run
-computes in the same place again.
+The place is stored in `where.json` in the run's folder, so that a resumed run computes there again. It is not part of
+the run's config or key, because results have the same bytes in every place.
 """
 
 import json
@@ -23,7 +23,7 @@ FILE = "where.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """A place to compute: the values of `--on` and `--mixed`."""
+    """A place to compute. on, mixed: values of the options `--on` and `--mixed`."""
 
     on: str = LOCAL
     mixed: bool = False
@@ -49,7 +49,7 @@ class Where:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Variables that make `asked` return this place in another process."""
+        """Environment variables with which `asked` returns this place in another process."""
         return {ON: self.on, MIXED: "1" if self.mixed else ""}
 
 
@@ -69,5 +69,5 @@ def checked(on: str = "") -> str:
 
 
 def ray_installed() -> bool:
-    """Return True if Ray is installed. Otherwise the user cannot choose a place."""
+    """Return True if Ray is installed. Without Ray, runs can compute only in their own process."""
     return find_spec("ray") is not None

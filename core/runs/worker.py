@@ -35,7 +35,7 @@ def execute(run: Run, function: Compute, *, listener: Listener | None = None) ->
 def work(run: Run, function: Compute) -> int:
     """Work on a run as a worker process, and return the exit status: 0, 1 (bug), 2 (error) or 130 (cancelled).
 
-    Unlike `execute`, keep an existing cancel file, because a user created it after the start of this worker.
+    Unlike `execute`, obey an existing cancel file, because a user created it after this worker was started.
     """
     try:
         with _held(run):
@@ -75,7 +75,7 @@ def attempt(
                 for probe in run.chunks.glob(PROBES):
                     probe.unlink(missing_ok=True)
                 sum_up(run.path)
-                sync_all(run.artifacts)  # a power cut after "succeeded" must lose nothing
+                sync_all(run.artifacts)  # a power cut after the event "succeeded" must not lose results
                 write_atomic(run.result_file, payload)
                 context.emit("succeeded", {"size": len(payload), "crc": zlib.crc32(payload)})
         except BaseException as error:
