@@ -13,16 +13,15 @@ N = TypeVar("N", bound=str | Sequence[str])
 
 
 def note_look(corpora: Collection[str]) -> None:
-    """Write in the audit log, one line per corpus, that its sentences were shown. corpora: fingerprints."""
+    """Note in the audit log that sentences of these corpora were shown, one line each. corpora: fingerprints."""
     for mark in corpora:
         audit_log.note("look", corpora=[mark])
 
 
 def exporting(function: Callable[Concatenate[N, P], T]) -> Callable[Concatenate[N, P], T]:
-    """Decorate a function that exports data of runs: each call is written in the audit log.
+    """Decorate a function that exports data of runs, so that each call is written in the audit log.
 
-    The function's first argument is an id or a sequence of ids. They may be ids of runs, selections or overlaid maps;
-    each begins with the id of a run.
+    The function's first argument is an id or several ids of runs, selections or maps. Each id begins with a run's id.
     """
 
     @wraps(function)

@@ -22,9 +22,9 @@ from core.shown import count
 
 BAD = 2  # exit status if a check is bad
 
-WIDEST = 160  # maximum number of characters of a value in `runs show`; a longer value is cut
+WIDEST = 160  # maximum number of characters of a value in `runs show`
 
-FINISHED = {"succeeded": "finished"}  # {stored state: word to show, as on the pages}
+FINISHED = {"succeeded": "finished"}  # {stored state: word that users see}
 
 
 @click.group("project")

@@ -35,7 +35,7 @@ def kept_per_home(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def store() -> RunStore:
-    """Return the store of this project's runs. Each call returns the same store, because a store caches its reads."""
+    """Return the store of this project's runs. All calls return the same store, because it caches what it reads."""
     return store_of(home())
 
 

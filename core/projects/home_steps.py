@@ -1,4 +1,4 @@
-"""The four steps of a project on the page Home: texts, selection, experiment, report. Each has a current state."""
+"""The four steps of a project on the page Home (texts, selection, experiment, report) and their current states."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -41,7 +41,8 @@ class HomeStep:
     known: one or two sentences about its current state. ready: True if the step has a result. open: True if the user
     can start the step now. run: id of the run or selection that `known` describes, "" for none. again: True if more
     replicates of the experiment could give a clear answer. saved: id of a saved selection from corpora that have no
-    role now, "" for none. word: verdict of the experiment in one word, with which `known` begins; None without verdict.
+    role now, "" for none. word: the experiment's verdict in one word, which is the first word of `known`; None without
+    a verdict.
     """
 
     name: Name
@@ -63,12 +64,12 @@ TO_BEGIN = (
     f"To begin: about 100 labelled sentences for training, and {DEV_ENTITIES} entities in the dev and in the test set. "
     f"Labelling a sentence takes about {SECONDS:.0f} s."
 )
-FEW = 1000  # labelled training sentences; if there are fewer, labelling more is proposed
+FEW = 1000  # Home proposes to label more if the training set has fewer sentences than this
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FurtherMeasurement:
-    """A further measurement that Home offers. reason: why this project needs it now; "" if there is no reason."""
+    """A further measurement that the page Home offers. reason: why this project needs it now; "" for no reason."""
 
     name: Literal["label", "similarity", "bias", "assisting"]
     reason: str
@@ -147,9 +148,9 @@ def _choice() -> HomeStep:
 
 
 def _saved() -> tuple[str, str]:
-    """Return the id of the newest selection, and a sentence about all selections; ("", "") if there is none.
+    """Return the id of the newest saved selection, and a sentence about all saved selections; ("", "") if none.
 
-    Called if no selection comes from the corpora in use.
+    Called if no selection was made from the corpora that have a role now.
     """
     readable = list[tuple[Choice, str]]()
     for choice in choices.listed():
@@ -165,7 +166,7 @@ def _saved() -> tuple[str, str]:
 
 
 def health(choice_id: str) -> str:
-    """Return the first warning about a selection's health as a sentence, or a sentence that there are no warnings.
+    """Return a sentence with the first warning of a selection's health check, or a sentence that says there is none.
 
     Return "" if the domain corpus has more than `MEASURED` sentences, or if its text was removed. The first call takes
     about a second; the result is then cached.
@@ -179,13 +180,13 @@ def health(choice_id: str) -> str:
 
 
 def is_asked_again(run_id: str) -> bool:
-    """Return True if the step "worth" describes this experiment and offers to repeat it with more replicates."""
+    """Return True if Home describes this experiment and offers to repeat it with more replicates."""
     step = _worth()
     return step.again and step.run == run_id
 
 
 def _worth() -> HomeStep:
-    """Return the step "worth", which describes the newest active or finished experiment or study.
+    """Return the step "worth" (the experiment). It describes the newest active or finished experiment or study.
 
     Without an experiment, `known` names what is missing to start one.
     """
@@ -241,7 +242,7 @@ def _report(worth: HomeStep) -> HomeStep:
 
 
 def further() -> Sequence[FurtherMeasurement]:
-    """Return the further measurements; those with a reason come first."""
+    """Return the further measurements that the page Home offers. Those with a reason come first."""
     rows = [
         FurtherMeasurement(name="label", reason=_labels_may_help_more()),
         FurtherMeasurement(name="similarity", reason=_many_sources()),

@@ -19,12 +19,13 @@ from core.selection import choice
 from core.shown import shown
 
 FILE = "label.json"
-LONGEST, MOST_TAGS, LONGEST_NOTE = 60, 20, 4_000  # limits: characters of a name or tag; tags; characters of a note
+# Maximum number of characters of a name or tag, of tags per run, and of characters of a note.
+LONGEST, MOST_TAGS, LONGEST_NOTE = 60, 20, 4_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """Label of a run. name: replaces the run's title, unless it is "". pinned: True to show the run at the top.
+    """What users added to a run. name: replaces the run's title; "" for none. pinned: True to show the run at the top.
 
     archived: True to leave the run out of lists.
     """
@@ -63,7 +64,7 @@ def write(run: Run, label: Label) -> None:
 
 
 def label(*, name: str = "", tags: tuple[str, ...] = (), note: str = "", **flags: bool) -> Label:
-    """Return a valid label. Name and tags have no line breaks, no tag is repeated, and long texts are cut."""
+    """Return a label with valid texts: line breaks and repeated tags are removed, and long texts are cut."""
     lines = dict.fromkeys(_line(tag) for tag in tags)
     return Label(
         name=_line(name),
@@ -150,5 +151,5 @@ def size(run: Run) -> int:
 
 @kept_per_home(4_000)
 def _size(folder: Path, changed: int) -> int:
-    """Return the bytes of a run's folder. changed: time of the last event, a part of the cache key."""
+    """Return the bytes of a run's folder. changed: time of the run's last event; a new event invalidates the cache."""
     return bytes_in(folder)

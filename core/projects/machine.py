@@ -61,7 +61,7 @@ def card() -> Card | None:
 
 
 def compute_on(where: str | None) -> None:
-    """Set the place where this process and its workers compute. where: value of `--on`. Errors: ConfigError."""
+    """Set where this process and its workers compute. where: value of the option `--on`. Errors: ConfigError."""
     if where:
         os.environ[ON] = where
     checked()
@@ -115,7 +115,7 @@ class Cluster:
 
     @property
     def bytes(self) -> str:
-        """Sentence that says if runs on the cluster would give the same bytes as on this machine."""
+        """Phrase that says if results on the cluster would have the same bytes as on this machine, and why."""
         if silent := [machine.name for machine in self.machines if not machine.answers]:
             return f"not known: no answer from {', '.join(silent)}."
         if others := [
@@ -129,7 +129,7 @@ class Cluster:
 
     @property
     def privacy(self) -> list[str]:
-        """Sentences on the data that would leave this machine, and on the protection of these data."""
+        """Sentences about the data that would leave this machine, and about their protection."""
         if self.on == "ray":
             return ["Nothing leaves this machine. While a run is active, Ray opens ports on it, which require a token."]
         open_to = [machine.name for machine in self.machines if machine.answers and not machine.guarded]
@@ -148,7 +148,7 @@ class Cluster:
 
     @property
     def home(self) -> str:
-        """Sentence that names the machines that cannot read the home. They run no steps of an experiment."""
+        """Phrase that says which machines can read the home folder. The others run no steps of an experiment."""
         if self.on == "ray" or len(self.machines) < 2:
             return "on this machine."
         blind = [machine.name for machine in self.machines if not machine.sees_home]
@@ -160,13 +160,13 @@ class Cluster:
         return "visible on all machines, so each of them also runs steps of an experiment."
 
     def as_json(self) -> dict[str, object]:
-        """Return the cluster and its descriptions as JSON values, for `--json`."""
+        """Return the cluster and the phrases about it as JSON values, for `--json`."""
         machines = [asdict(machine) for machine in self.machines]
         return {"on": self.on, "machines": machines, "bytes": self.bytes, "privacy": self.privacy, "home": self.home}
 
     @property
     def lines(self) -> list[str]:
-        """The description of the cluster as lines of text."""
+        """Description of the cluster as lines of text, for `doctor --on`."""
         rows = [
             f"{machine.name:<24} {machine.cores:>4} cores {machine.cards:>3} GPUs  "
             f"{machine.computer if machine.answers else 'does not answer'}"

@@ -1,4 +1,4 @@
-"""Pack a project into one file: a zip of its files and of a list with their sha256 sums.
+"""Pack a project into one file: a zip with the project's files and a list of their sha256 sums.
 
 winnow.json      the list: {"format": "winnow-project", "version": 1, "winnow": ..., "name": ..., "created": ...,
                  "weights": ..., "files": {name: [bytes, sha256, changed]}}; changed: nanoseconds since 1970
@@ -38,9 +38,9 @@ Named = tuple[str, Path]  # (name in the zip, path)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A file in the list. size: bytes. changed: time of the last change, in nanoseconds since 1970.
+    """A file in the list `winnow.json`. size: bytes. changed: time of the last change, in nanoseconds since 1970.
 
-    Lists of corpora are sorted by `changed`.
+    Winnow sorts its lists of corpora by `changed`.
     """
 
     size: int
@@ -54,7 +54,7 @@ def is_pickle(name: str) -> bool:
 
 
 def is_of_the_process(name: str) -> bool:
-    """Return True for a file that only the worker of a run needs (lock, checkpoint ...). name: path in the project."""
+    """Return True for a file that only a run's worker needs, such as a checkpoint. name: path in the project."""
     room, *within = name.casefold().split("/")
     return room == "runs" and within[1:2] in [[each] for each in OF_THE_PROCESS]
 
@@ -128,7 +128,7 @@ def _embeds(run: str) -> bool:
 
 
 def _still(folder: Path) -> AbstractContextManager[None]:
-    """Return a lock on a project's runs. No run can be removed during its `with` block."""
+    """Return a context manager that prevents the removal of a project's runs."""
     return RunStore(folder).critical() if (folder / "runs").is_dir() else nullcontext()
 
 

@@ -1,4 +1,4 @@
-"""Preferences of a user for all projects, stored in `preferences.json` of the home."""
+"""Preferences of the user for all projects, stored in `preferences.json` in Winnow's home folder."""
 
 import json
 import threading
@@ -41,5 +41,5 @@ def _keep(**changed: object) -> None:
 
 
 def _kept() -> dict[str, object]:
-    """Read the preferences; {} if there are none or they are damaged."""
+    """Return the stored preferences; {} if there are none or they are damaged."""
     return read_object(machine_home() / PREFERENCES_FILE) or {}

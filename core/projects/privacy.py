@@ -69,7 +69,7 @@ def _door() -> Finding:
 
 
 def _sees_who_connects() -> bool:
-    """Return True if this system shows which account connects. It is tested with a connection to this process."""
+    """Return True if this system shows which account opened a connection. The test is a connection to this process."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return door.sees_owner(server.getsockname())
 
@@ -90,7 +90,7 @@ def _owner() -> Finding:
 
 
 def _files() -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield (path, status) of the home and of all files and folders in it. Links are skipped."""
+    """Yield (path, status) of Winnow's home folder and of all files and folders in it. Links are skipped."""
     if not machine_home().is_dir():
         return
     for path in (machine_home(), *machine_home().rglob("*")):

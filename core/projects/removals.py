@@ -85,7 +85,7 @@ def usage(corpus: Corpus, library: Library, store: RunStore) -> Usage:
         if inputs.isdisjoint(own_lineage):
             continue
         outer = outermost(run, runs)
-        # A child run can be resumed by itself after its top-level run has ended. Then only the child is active.
+        # A user can resume a child run after its top-level run has ended. Then only the child run is active.
         if outer.state().active or run.state().active:
             working = outer if outer.state().active else run
             active[working.id] = working
@@ -103,7 +103,7 @@ def usage(corpus: Corpus, library: Library, store: RunStore) -> Usage:
 def lineage(fingerprint: str, corpora: Mapping[str, Corpus]) -> set[str]:
     """Return the fingerprints of a corpus, its source, the source of its source, and so on."""
     chain: list[str] = []
-    while fingerprint and fingerprint not in chain:  # origins come from files and may form a circle
+    while fingerprint and fingerprint not in chain:  # stops at a circle of sources, which a forged file may contain
         chain.append(fingerprint)
         fingerprint = corpora[fingerprint].parent if fingerprint in corpora else ""
     return set(chain)
@@ -138,12 +138,12 @@ def runs_with_roles(
 
 def _has_roles(run: Run, roles: Mapping[str, str], corpora: Mapping[str, Corpus], unread: Collection[str]) -> bool:
     """Return True if the inputs of `run` match the roles; see `runs_with_roles`."""
-    lineages: dict[str, set[str]] = {}  # {role: lineage of all its inputs}; `test.0` and `test.1` are one role
+    lineages: dict[str, set[str]] = {}  # {role: lineage of its inputs}; the role of `test.0` is `test`
     for name, fingerprint in run.manifest.inputs.items():
         if (role := name.partition(".")[0]) not in unread:
             lineages.setdefault(role, set()).update(lineage(fingerprint, corpora))
     named = [roles[role] in lineages[role] for role in lineages.keys() & roles.keys()]
-    if named:  # inputs that are not named after one of these roles are not checked
+    if named:  # other inputs are not checked
         return all(named)
     return not roles or not lineages or not set(roles.values()).isdisjoint(set[str]().union(*lineages.values()))
 
@@ -203,14 +203,14 @@ def _everything(mark: str, library: Library, store: RunStore) -> Removal:
 
 
 def _alone(run: Run, store: RunStore) -> list[Run]:
-    """Return a run, followed by those of its child runs that no other run needs."""
+    """Return a list of a run and its child runs, without child runs that other runs need."""
     runs = {other.id: other for other in store.list()}
     named = {name: _needed(other) for name, other in runs.items()}
     return [run, *(runs[name] for name in _own_parts({run.id}, runs, named))]
 
 
 def _needed(run: Run) -> set[str]:
-    """Return the fingerprints of corpora and ids of runs that a run depends on, without the run that started it."""
+    """Return the fingerprints of corpora and ids of runs that a run depends on. Its parent run is not included."""
     text = json.dumps([run.manifest.config, run.manifest.inputs])
     return _named(run.result_file).union(_MARK.findall(text))
 
@@ -250,7 +250,10 @@ def _begun_for(going: Collection[str], runs: Mapping[str, Run], named: Mapping[s
 
 
 def _made_corpora(run: Run, runs: Mapping[str, Run]) -> bool:
-    """Return True for a finished import or split that an `intake` run started. It is kept, because its corpora are."""
+    """Return True for a finished import or split that an `intake` run started.
+
+    It is not removed with the `intake` run, because the corpora that it made are not removed either.
+    """
     begun_by = runs.get(run.manifest.parent or "")
     return begun_by is not None and begun_by.manifest.kind == "intake" and run.result_file.exists()
 
@@ -258,7 +261,10 @@ def _made_corpora(run: Run, runs: Mapping[str, Run]) -> bool:
 def _blocking(
     going: Iterable[str], corpora: Mapping[str, Corpus], runs: Mapping[str, Run], library: Library, store: RunStore
 ) -> tuple[Run, ...]:
-    """Return the active runs that are in `going`, need one of its corpora, or reuse one of its runs."""
+    """Return the active runs that block the removal of `going` (ids of runs and fingerprints of corpora).
+
+    Such a run is itself in `going`, needs one of its corpora, or reuses one of its runs.
+    """
     blocking = dict[str, Run]()
     for run in runs.values():
         if run.state().active and (run.id in going or not _named(run.events_file).isdisjoint(going)):
@@ -280,8 +286,8 @@ def _exports(folder: Path, run_ids: Iterable[str]) -> tuple[Path, ...]:
 def removal(reference: str) -> Removal:
     """Return everything that would be deleted with a corpus or a run.
 
-    reference: name or fingerprint of a corpus, or id of a run; also the full fingerprint of a corpus that was removed
-    before. Errors: CorpusError or RunError if it is unknown.
+    reference: name or fingerprint of a corpus, or id of a run. The full fingerprint may be that of a corpus that was
+    removed before. Errors: CorpusError or RunError if there is no such corpus or run.
     """
     return _everything(_mark(reference), library(), store())
 
@@ -311,7 +317,7 @@ def bytes_of(doomed: Removal) -> int:
 def remove_everything(reference: str) -> Removal:
     """Delete a corpus or a run and everything made from it. Return what was deleted.
 
-    Errors: RunError if an active run needs any of it; then nothing is deleted.
+    Errors: RunError if an active run needs any of this; then nothing is deleted.
     """
     with store().critical():  # no run can start between the check and the deletion
         doomed = removal(reference)
@@ -340,7 +346,7 @@ def remove_run(run_id: str) -> None:
         with noted("remove", runs=[first.id, *(part.id for part in parts)]):
             store().remove(first.id)
             for part in parts:
-                with suppress(RunError):  # the child run was resumed by itself and is still running
+                with suppress(RunError):  # a user has resumed the child run, and it is still running
                     store().remove(part.id)
 
 
@@ -362,5 +368,5 @@ def _sweep() -> None:
     for corpus in library().list():
         typed = "typed" in corpus.origin and len(corpus.names) == 1
         if typed and time.time() - (corpus.path / ABOUT).stat().st_mtime > uploads.STALE:
-            with suppress(RunError):  # an active run needs it
+            with suppress(RunError):  # an active run may need this corpus
                 remove_everything(corpus.fingerprint)

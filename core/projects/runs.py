@@ -40,13 +40,13 @@ def own(*kinds: str, state: State | None = None) -> list[Run]:
 
 
 def of_corpora_in_use(candidates: Iterable[Run]) -> list[Run]:
-    """Return the candidates that used the corpora that have roles now, each in its role; see `runs_with_roles`."""
+    """Return the runs that used the project's current corpora in their current roles; see `runs_with_roles`."""
     return runs_with_roles(candidates, roles(), library(), _unread)
 
 
 def _unread(run: Run) -> tuple[str, ...]:
-    """Return the roles that a run has as input but does not use. Most strategies do not use the training set."""
-    if run.manifest.kind == "queue":  # a queue reads no labels; it only leaves out the sentences of the training set
+    """Return the roles of a run's inputs that the run does not use. Most strategies do not use the training set."""
+    if run.manifest.kind == "queue":  # a labelling queue uses the training set only to leave out its sentences
         return ("train",)
     config = run.manifest.config
     if run.manifest.kind != "select" or config["strategy"] not in STRATEGIES:
@@ -108,9 +108,9 @@ def begun(kind: str, options: Mapping[str, object]) -> Run | None:
 
 
 def recipients() -> list[str]:
-    """Return the clusters and hosts of language models to which active runs send sentences, sorted.
+    """Return the places to which active runs send sentences, sorted: clusters, and hosts of language models.
 
-    A cluster is given as the value of `--on`.
+    A cluster is returned as the value of the option `--on`.
     """
     on = (Where.read(run.path).on for run in at_work())
     hosts = {run.manifest.config.get("allow_host") for run in listed(*ASKING) if run.state().active}
@@ -161,7 +161,7 @@ def execute(
 
 
 def refuse_red(kind: str, options: Mapping[str, object], *, run_anyway: bool = False) -> Sequence[Check]:
-    """Return the red items of the data check for a run with these options. With `run_anyway`, the run may still start.
+    """Return the red items of the data check for these options, which are reasons not to start the run.
 
     Errors: ConfigError for a red item, unless `run_anyway` is True or the run has already finished.
     """
@@ -176,7 +176,10 @@ def _registered(kind: str, options: Mapping[str, object], *, run_anyway: bool) -
 
 
 def _note_start(run: Run) -> None:
-    """Write the start of a run in the audit log. An import writes its own line once it knows the fingerprint."""
+    """Write the start of a run in the audit log, except for imports.
+
+    An import writes its own line as soon as it knows the corpus's fingerprint.
+    """
     if run.manifest.kind != "add":
         note("start", runs=[run.id], corpora=dict.fromkeys(run.manifest.inputs.values()))
 
@@ -249,13 +252,13 @@ def _settle_consent(run: Run, agreed: bool) -> None:
 
 
 def _send(run: Run, where: Where) -> None:
-    """Store the place where a run will compute, unless a process is working on the run."""
+    """Store the place where a run will compute, unless a process already works on the run."""
     if not run.lock.held():
         where.keep(run.path)
 
 
 def _launch(run: Run) -> None:
-    """Start a run's worker. A lock prevents the removal of its corpora while it starts."""
+    """Start a run's worker. Meanwhile, a lock prevents the removal of the run's corpora."""
     config = KINDS[run.manifest.kind].config.parse(dict(run.manifest.config))
     with store().critical():
         resolve(config, library())
@@ -287,7 +290,7 @@ def go_on(run_id: str, listener: Callable[[Event], None] | None = None, *, agree
 def with_corpora(
     config: type[Config], options: Mapping[str, object], listener: Callable[[Event], None] | None = None
 ) -> dict[str, object]:
-    """Return the options with every corpus replaced by its fingerprint. Corpora given as a path are imported.
+    """Return the options with fingerprints instead of corpora's names and paths. Import corpora that are given by path.
 
     Errors: ConfigError, before any import, for a download on an offline machine; errors of `fingerprint_of`.
     """
@@ -303,7 +306,7 @@ def with_corpora(
 
 
 def fingerprint_of(text: str, listener: Callable[[Event], None] | None = None) -> str:
-    """Return the fingerprint of a corpus by its name, fingerprint or path. A path is imported.
+    """Return the fingerprint of a corpus. text: its name, fingerprint or path. A corpus given by its path is imported.
 
     Errors: CorpusError; errors of the import.
     """

@@ -2,10 +2,10 @@
 
 runs/<run>/artifacts/small/    the folder of the run's model, with difference.safetensors in place of its weights
 
-Training with LoRA of rank r adds the product of two small matrices to a matrix W of the encoder. Pre-training with LoRA
-and fine-tuning with LoRA add one product each, and their sum is a product of the summed rank. The difference stores its
-factors as `W.left`, shape (out, r), and `W.right`, shape (r, in). Tensors that the encoder lacks, such as the head, are
-stored whole.
+Training with LoRA adds the product of two small matrices to a matrix W of the encoder. Pre-training and fine-tuning with
+LoRA add one product each. Their sum is again such a product; its rank r is at most the sum of both ranks. The
+difference stores its factors as `W.left`, shape (out, r), and `W.right`, shape (r, in). Tensors that the encoder lacks,
+such as the head, are stored whole.
 """
 
 import shutil
@@ -73,9 +73,9 @@ def restore(project: Path) -> None:
 
 
 def _base(name: str, encoder: Tensors) -> np.ndarray | None:
-    """Return the encoder's tensor for the tagger's tensor `name`, None if there is none.
+    """Return the encoder's tensor that corresponds to a tensor of the tagger; None if there is none.
 
-    The tagger's names have a prefix, such as `bert.`.
+    name: name of the tagger's tensor. It has a prefix, such as `bert.`.
     """
     return encoder.get(name.partition(".")[2])
 

@@ -97,14 +97,14 @@ def text_name(reference: str) -> str:
         corpus = library().find(reference)
         if corpus.name.endswith(LEARNABLE):
             return text_name(str(corpus.origin["from"]))
-        if "choice" not in corpus.origin:  # a saved selection has a name, and may have another budget than its run
+        if "choice" not in corpus.origin:  # else a saved selection, which has its own name and budget
             config = runs.get(str(corpus.origin["run"])).manifest.config
             return _sentences(config["strategy"], Budget.parse(config["budget"]))
     return corpus_name(reference)
 
 
 def _sentences(strategy: str, budget: Budget) -> str:
-    """Return words for a selection, such as "1,000 selected sentences (classifier)"."""
+    """Return a phrase for a selection, such as "1,000 selected sentences (classifier)"."""
     kind, by = ("random", "") if strategy == RANDOM else ("selected", f" ({strategy})")
     if budget.unit == "fraction":
         return f"{'a random' if kind == 'random' else 'the selected'} {budget}{by}"
@@ -115,18 +115,21 @@ def _sentences(strategy: str, budget: Budget) -> str:
 
 
 def encoder(init: str) -> str:
-    """Return a short name of an encoder: encoder and corpora for a `pretrain` run, else the last part of its path."""
+    """Return a short name of an encoder. init: its name or folder, or the id of a `pretrain` run.
+
+    The name of a `pretrain` run's encoder also names the texts that it was further pre-trained on.
+    """
     name, pretraining = begun_from(init)
     return name if pretraining == NO_PRETRAINING else f"{name} {pretraining}"
 
 
 def begun_from(init: str) -> tuple[str, str]:
-    """Return the encoder with which a chain of pre-trainings began, and what it was further pre-trained on, in words.
+    """Return two phrases: the encoder before any further pre-training, and the texts it was then pre-trained on.
 
-    init: an encoder, its folder, the id of a pre-training, or the folder of its model.
+    init: name or folder of an encoder, or id or model folder of a `pretrain` run.
     """
     texts: list[str] = []
-    seen = set[str]()  # a forged project may have a pre-training that begins with itself
+    seen = set[str]()  # a forged project may have a pre-training that starts from its own result
     while is_run_id(run_id := init.removesuffix("/artifacts/model").rpartition("/")[2]) and run_id not in seen:
         seen.add(run_id)
         try:
@@ -140,9 +143,9 @@ def begun_from(init: str) -> tuple[str, str]:
 
 
 def tagger_name(config: Mapping[str, Any]) -> str:
-    """Return the name of a tagger, with its training set and what its encoder was further pre-trained on.
+    """Return the name of a tagger. It has the training set and the texts on which the encoder was further pre-trained.
 
-    config: options of its `finetune` run. The bundled encoder is not named.
+    config: options of the tagger's `finetune` run. The bundled encoder is not named.
     """
     network, first = config.get("network", "encoder"), config.get("first")
     labels = f"{f'{corpus_name(first)}, then ' if first else ''}{corpus_name(config['train'])}"

@@ -26,11 +26,12 @@ from core.runs.run import BROUGHT
 from core.runs.store import MANIFEST, RUN_FOLDERS
 
 _SAFE = re.compile(r"[^/\\\x00-\x1f\x7f:]{1,255}(/[^/\\\x00-\x1f\x7f:]{1,255}){0,11}")
-# Limits: number of files; bytes of the list; bytes of the list per packed byte (sha256 sums can hardly be compressed).
+# Maximum number of files, size of the list in bytes, and compression ratio of the list. The ratio is low because sha256
+# sums can hardly be compressed.
 _MOST_FILES, _LONGEST_LIST, _LIST_RATIO = 500_000, 64 << 20, 10
-_RATIO, _SMALL = 100, 1 << 30  # reject a project that unpacks to over 100 times its size and over 1 GiB
+_RATIO, _SMALL = 100, 1 << 30  # reject a project that would unpack to more than 100 times its size and more than 1 GiB
 
-_SMALL_JSON = 1 << 20  # bytes; a larger JSON file must also respect the ratio, because pages read it as a whole
+_SMALL_JSON = 1 << 20  # bytes; the maximum ratio also holds for each larger JSON file, because pages read it as a whole
 _CHUNK = 1 << 20
 _CHECK_SECONDS = 900
 _process = Isolated(
@@ -61,7 +62,7 @@ def name_in(file: IO[bytes], label: str) -> str:
 
 @contextmanager
 def _opened(file: IO[bytes], label: str) -> Iterator[zipfile.ZipFile]:
-    """Open a zip. Every error that a damaged zip can raise becomes a ProjectError."""
+    """Open a zip for a block. Raise ProjectError for every error that a damaged zip can cause in the block."""
     try:
         with zipfile.ZipFile(file) as archive:
             yield archive
@@ -117,9 +118,10 @@ def _parsed(written: bytes, label: str) -> tuple[dict[str, str], Mapping[str, En
 
 
 def _refuse_unsafe(info: zipfile.ZipInfo, entry: Entry | None, label: str) -> None:
-    """Raise ProjectError for an entry whose path leads outside the project, or that is no plain file of a safe format.
+    """Raise ProjectError for an entry of the zip that is unsafe, too large, or different from its entry in the list.
 
-    Also raise it if the entry differs from the list, or is too large to be read as a whole.
+    An entry is unsafe if its path leads outside the project, or if it is not a plain file of a safe format. Only files
+    that pages read as a whole can be too large.
     """
     parts = info.filename.split("/")
     inside = _SAFE.fullmatch(info.filename) and parts[0] in KEPT and not any(part[0] == "." for part in parts)
@@ -135,12 +137,12 @@ def _refuse_unsafe(info: zipfile.ZipInfo, entry: Entry | None, label: str) -> No
 
 
 def _is_read_whole(name: str) -> bool:
-    """Return True for files that are read as a whole: JSON, and JSON lines except artifacts."""
+    """Return True for a file that is read as a whole: JSON, and JSON lines except in a run's artifacts."""
     return name.endswith(".json") or (name.endswith(".jsonl") and name.split("/")[2:3] != [ARTIFACTS])
 
 
 def _is_too_large(info: zipfile.ZipInfo) -> bool:
-    if info.filename.endswith(f"/{MANIFEST}"):  # every page reads all of them
+    if info.filename.endswith(f"/{MANIFEST}"):  # every page reads all manifests
         return info.file_size > _SMALL_JSON
     return info.file_size > min(LARGEST_JSON, max(_SMALL_JSON, _RATIO * info.compress_size))
 
@@ -174,7 +176,7 @@ def _placed(archive: zipfile.ZipFile, label: str, entries: Mapping[str, Entry], 
 
 
 def _restore_folders(draft: Path) -> None:
-    """Restore what the zip does not store: empty folders of runs, and the times of change of corpus folders.
+    """Restore empty folders of runs, which the zip does not store, and the times of change of corpus folders.
 
     Lists of corpora are sorted by these times. Also mark each run as imported. An unfinished imported run can be
     resumed only after a user has agreed to its options.
@@ -215,7 +217,7 @@ def _write(archive: zipfile.ZipFile, name: str, entry: Entry, draft: Path, label
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    except (FileExistsError, NotADirectoryError) as error:  # also if names differ only in case, or one is a folder
+    except (FileExistsError, NotADirectoryError) as error:  # names may also differ only in case, or one is a folder
         raise _no_project(label, "has two files with the same name") from error
     with os.fdopen(descriptor, "wb") as written, archive.open(name) as source:
         while (part := source.read(_CHUNK)) and size <= entry.size:
@@ -240,6 +242,6 @@ def refuse_forged(folder: Path, label: str) -> None:
 
 
 def answer(paths: list[str]) -> None:
-    """Read tables to their end. Called in the separate process."""
+    """Read Parquet tables to their end, to find damage. Called in the separate process."""
     for path in paths:
         look_through(Path(path))

@@ -28,14 +28,14 @@ from core.samples.sets import SETS, Name
 from core.selection import choice
 
 _SAMPLES = Path(__file__).resolve().parents[2] / "assets" / "samples"
-# Files of the sample sets with finished runs and a tagger, which `.ci/finished` makes
+# {sample set: exported project with finished runs and a tagger}; `.ci/finished` makes these files
 FINISHED = {name: file for name in SETS if (file := _SAMPLES / f"{name}-finished.zip").is_file()}
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def _exporting(function: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
-    """Decorate a function that exports the project in its first argument: each call is written in the audit log."""
+    """Decorate a function that exports the project in its first argument, so that the audit log has a line per call."""
 
     @wraps(function)
     def written_down(project: Project, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -151,7 +151,7 @@ def command(project: Project, *, weights: bool) -> str:
 
 
 def name_in(file: IO[bytes], label: str) -> str:
-    """Return the name of the project in a file, with a number if another project has it. Errors: ProjectError."""
+    """Return a free name for the project in a file: its name, with a number if that is taken. Errors: ProjectError."""
     return projects.free_name(unpack.name_in(file, label), projects.made(given_home()))
 
 
@@ -251,7 +251,7 @@ def _changing(root: Path) -> Iterator[None]:
 
 
 def unreadable() -> Sequence[Path]:
-    """Return the files of this project that cannot be read. Lists leave out the objects that these files describe."""
+    """Return the files of this project that cannot be read. The runs or corpora that they describe are not listed."""
     roles_file = home() / roles.FILE
     spoilt = [roles_file] if roles_file.exists() and read_object(roles_file) is None else []
     about = [file for file in projects.unreadable(given_home()) if file.parent == home()]
