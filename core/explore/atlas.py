@@ -50,9 +50,10 @@ _SCHEMA = pa.schema(
 
 @exporting
 def export(map_run: str, folder: Path | None = None) -> Path:
-    """Write all points with their columns, and a README.md on how to open them. Classes follow the current hand edits.
+    """Write a folder with a table of all points and a README.md on how to open it. Return the folder's path.
 
-    folder: where to write. None: overwrite the map's own folder below exports, which is deleted with the map's run.
+    The points' classes include the user's current edits of the selection.
+    folder: folder to create; None overwrites the map's own folder in `exports`, which is deleted with the map's run.
     Errors: FileExistsError if `folder` exists.
     """
     if folder:
@@ -76,12 +77,12 @@ def _write(map_run: str, folder: Path) -> Path:
 
 
 def command(folder: Path) -> str:
-    """Return the command line of Embedding Atlas that opens a folder. The file has x and y, so nothing is embedded."""
+    """Return the command line that opens a folder in Embedding Atlas. It names the columns x and y of the positions."""
     return shlex.join(["embedding-atlas", str(folder / TABLE), "--x", "x", "--y", "y", "--text", "text"])
 
 
 def _schema(map_run: str) -> pa.Schema:
-    """Return the columns that have values on this map."""
+    """Return the schema of the exported table: the columns that have values on this map."""
     kept = kept_columns(map_run)
     there = {"document": kept["source"], **{name: kept[name] for name in ("file", "group", "page")}}
     there["lassos"] = bool(regions.named_regions(map_run))
@@ -92,7 +93,7 @@ def _schema(map_run: str) -> pa.Schema:
 
 
 def _further(name: str) -> str:
-    """Return the name of a column of the imported files, changed if Winnow has a column with this name."""
+    """Return the name of an imported column in the export: `name (file)` if Winnow has its own column `name`."""
     return f"{name} (file)" if name in _SCHEMA.names else name
 
 

@@ -8,14 +8,14 @@ import numpy as np
 
 from core.text.words import fold, unspaced
 
-# A word in more than this share of all sentences names no topic, unless most of its sentences are in that topic.
+# A word in more than this share of all sentences does not name a topic, unless most of its sentences are in the topic.
 COMMON = 0.05
 PRIOR = 1_000.0  # weight of the prior, in words; a larger prior requires more evidence for rare words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telling:
-    """An over-represented word. z: log-odds ratio in standard deviations. inside, outside: occurrences."""
+    """An over-represented word. z: log-odds ratio in standard deviations. inside, outside: occurrences in each set."""
 
     word: str
     z: float
@@ -24,16 +24,16 @@ class Telling:
 
 
 def count_words(texts: Iterable[str]) -> Counter[str]:
-    """Count each word after folding."""
+    """Return {word: number of occurrences} of the case-folded words."""
     return Counter(word for text in texts for word in fold(text).split())
 
 
 def topic_words(holding: Sequence[Counter[str]], sizes: Sequence[int], n: int = 3) -> list[list[str]]:
     """Return the `n` words that name each topic, best first.
 
-    The weight is c-TF-IDF by sentences (Grootendorst 2022) times the share of the word's sentences in the topic. A
-    common word that is mostly in other topics counts as a stop word, so no list per language is needed. holding: for
-    each topic, {word: number of sentences with it}. sizes: number of sentences per topic.
+    A word's weight is c-TF-IDF by sentences (Grootendorst 2022) times the share of its sentences that are in the topic.
+    A common word that is mostly in other topics counts as a stop word, so no list of stop words is needed.
+    holding: for each topic, {word: number of sentences with the word}. sizes: number of sentences per topic.
     """
     everywhere, total = Counter[str](), sum(sizes)
     for words in holding:
@@ -66,7 +66,7 @@ def telling_words(inside: Counter[str], outside: Counter[str], n: int = 30, *, p
     """
     words = sorted(word for word in inside if inside[word])
     if len(inside.keys() | outside.keys()) < 2:
-        return []  # the odds of a single word are undefined
+        return []  # with a single different word, the odds are undefined
     a, b = (np.array([side[word] for word in words], dtype=np.float64) for side in (inside, outside))
     n_a, n_b = float(a.sum()), float(outside.total())
     alpha = prior * (a + b) / (n_a + n_b)

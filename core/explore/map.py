@@ -29,7 +29,7 @@ from core.selection.result import SelectResult
 from core.shown import count
 from core.stats.draws import stratified
 
-CHUNK = 8 * BLOCK  # points placed per chunk
+CHUNK = 8 * BLOCK  # number of points per chunk of the layout
 PARTS = 4
 
 
@@ -55,7 +55,7 @@ class MapConfig(Config):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pile:
-    """Sentences of the map with their vectors, classes and scores: those of T_C, then those of D_C.
+    """The n sentences of the map (its points) with their vectors, classes and scores: first T_C, then D_C.
 
     rows: row of each point in its corpus, shape (n,); the first `n_task` are rows of T_C. vectors: float16 vectors of
     T_C and of D_C. chosen: mask of the selected rows of D_C.
@@ -76,13 +76,13 @@ class Pile:
         return kinds
 
     def vectors_at(self, points: IntArray) -> FloatArray:
-        """Return the vectors of `points`, which must ascend, so that T_C's points come first."""
+        """Return the vectors of `points`. The points must be in ascending order, so that those of T_C come first."""
         split = int(np.searchsorted(points, self.n_task))
         task, domain = self.rows[points[:split]], self.rows[points[split:]]
         return np.concatenate([self.vectors[0][task], self.vectors[1][domain]])
 
     def blocks(self) -> Iterator[tuple[Corpus, IntArray, FloatArray | None]]:
-        """Yield all points in order, in blocks of one corpus: corpus, rows, and scores (None for T_C)."""
+        """Yield all points in order, as blocks (corpus, rows, scores) of one corpus. Scores are None for T_C."""
         for corpus, rows in ((self.task, self.rows[: self.n_task]), (self.domain, self.rows[self.n_task :])):
             for start in range(0, len(rows), BLOCK):
                 here = rows[start : start + BLOCK]
@@ -125,7 +125,7 @@ def run(config: MapConfig, job: Job) -> MapResult:
 
 
 def _layout_key(config: MapConfig, job: Job, pile: Pile, fitted: BoolArray, embedded: Mapping[str, str]) -> str:
-    """Hash the inputs of the layout: sentences, vectors and options, but not the selection."""
+    """Return a hash of all inputs of the layout: sentences, vectors and options. The selection is not one of them."""
     how = config.model_dump(mode="json", include={"dimensions", "neighbours", "min_distance", "clusters", "fast"})
     points = sha256(pile.rows.astype(np.int64).tobytes() + fitted.tobytes()).hexdigest()
     how |= {"points": points, "task_points": pile.n_task}
@@ -135,7 +135,7 @@ def _layout_key(config: MapConfig, job: Job, pile: Pile, fitted: BoolArray, embe
 
 
 def _find_twin(job: Job, layout_key: str) -> Run | None:
-    """Return a finished map with this layout, or None."""
+    """Return a finished `map` run whose layout has this key, or None."""
     maps = (run for run in RunStore(job.home).list("map") if run.id != job.context.run.id)
     return next(
         (run for run in maps if run.state().state == "succeeded" and read(run, MapResult).layout == layout_key), None
@@ -143,7 +143,10 @@ def _find_twin(job: Job, layout_key: str) -> Run | None:
 
 
 def _pile(config: MapConfig, job: Job) -> tuple[Pile, dict[str, str]]:
-    """Embed both corpora and sample the points. Return them and the `embed` run ids by role. Errors: ConfigError."""
+    """Embed both corpora and sample the points of the map. Return the points, and {role: id of the `embed` run}.
+
+    Errors: ConfigError.
+    """
     store = RunStore(job.home)
     select = store.get(config.selection)
     if select.manifest.kind != "select":
@@ -183,7 +186,11 @@ def _pile(config: MapConfig, job: Job) -> tuple[Pile, dict[str, str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
-    """Fitted layout: PCA, the fitted points (m, k) and their coordinates (m, c), the topics' centres (t, k)."""
+    """Layout of the points that UMAP was fitted on.
+
+    mean, axes: see `Pca`. points: the points after PCA, (m, k). coordinates: their positions on the map, (m, c).
+    centres: centres of the topics after PCA, (t, k).
+    """
 
     mean: FloatArray
     axes: FloatArray
@@ -228,7 +235,10 @@ def _fit(config: MapConfig, report: Reporter, vectors: FloatArray) -> dict[str, 
 def _place_all(
     config: MapConfig, job: Job, pile: Pile, fitted: BoolArray, layout: _Layout
 ) -> tuple[FloatArray, IntArray]:
-    """Return coordinates (c, n) and topics (n,) of all points. Points outside the fit go between their neighbours."""
+    """Return coordinates (c, n) and topics (n,) of all points.
+
+    A point that UMAP was not fitted on gets a position between its nearest fitted points.
+    """
     from core.explore import projection
 
     pca = projection.Pca(mean=layout.mean, axes=layout.axes)
@@ -254,7 +264,7 @@ def _place_all(
 
 
 def name_topics(pile: Pile, points: IntArray, cluster: IntArray, report: Reporter) -> list[Topic]:
-    """Return the size and the name of each topic. The name holds words over-represented in its fitted sentences."""
+    """Return name and size of each topic. A name consists of words that are over-represented in the fitted points."""
     kinds = cluster[points]
     holding: list[Counter[str]] = [Counter() for _ in range(int(cluster.max()) + 1)]
     split = int(np.searchsorted(points, pile.n_task))

@@ -46,8 +46,8 @@ SIDE_LOOKS = (
 class Dots:
     """Points of the map that are drawn.
 
-    x, y: `(m,)` float32. points: `(m,)` their numbers on the map, which a click returns. kinds: `(m,)` indices into
-    a sequence of `Look`. hovered: `(m,)` True if the point has a tooltip, whose text is sent separately.
+    x, y: positions, `(m,)` float32. points: numbers of the points on the map, `(m,)`; a click returns them. kinds:
+    indices into a sequence of `Look`, `(m,)`. hovered: `(m,)`, True if a point has a tooltip (sent separately).
     """
 
     x: FloatArray
@@ -59,16 +59,20 @@ class Dots:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """State of the map's window: `zoom` (x0, x1, y0, y1), `outlines` of the picked region, and the mouse's `tool`."""
+    """State of the map in the browser.
+
+    zoom: visible range (x0, x1, y0, y1); None for the whole map. outlines: polygons of the picked region. tool: what
+    dragging the mouse does, as plotly's `dragmode`.
+    """
 
     zoom: tuple[float, float, float, float] | None = None
     outlines: tuple[tuple[tuple[float, float], ...], ...] = ()
     tool: str = "lasso"
-    height: int = 560  # pixels in a saved picture; on the page the window's height decides
+    height: int = 560  # pixels of a saved picture; on the page, the height depends on the window
 
 
 def by_class(dots: Dots, totals: Sequence[int], view: View, looks: Sequence[Look] = CLASS_LOOKS) -> go.Figure:
-    """Draw points in their class's colour and shape. totals: points of each class on the map, drawn or not."""
+    """Draw points in their class's colour and shape. totals: number of points per class, whether drawn or not."""
     fig = _canvas(view)
     for kind, mask in _kinds(dots, looks):
         n = int(mask.sum())
@@ -133,7 +137,7 @@ def by_name(dots: Dots, names: Sequence[str], view: View, column: str | None = N
 
 
 def mark(fig: go.Figure, dots: Dots, points: IntArray, name: str) -> None:
-    """Draw a ring around each of `points` that is drawn. If there are any, all other dots ignore the mouse."""
+    """Draw a ring around each dot of `points`. If there is at least one such dot, all other dots ignore the mouse."""
     hit = np.isin(dots.points, points)
     if hit.any():
         fig.update_traces(hoverinfo="skip")
@@ -149,7 +153,10 @@ def fade_others(fig: go.Figure, points: IntArray) -> None:
 
 
 def picked_scores(values: FloatArray, picked: FloatArray, unit: str) -> go.Figure:
-    """Draw a histogram of the map's scores `(n,)` and of the picked ones `(k,)`; the user can drag over a range."""
+    """Draw a histogram of the map's scores `(n,)` and of the picked points' scores `(k,)`.
+
+    The user can pick a range of scores by dragging.
+    """
     edges = np.histogram_bin_edges(values, 40)
     fig = figure(150, x=plain(unit), y="")
     for name, part, colour in (("on the map", values, COLOURS["filtered"]), ("picked", picked, COLOURS["S_C"])):
@@ -162,7 +169,9 @@ def picked_scores(values: FloatArray, picked: FloatArray, unit: str) -> go.Figur
 
 
 def overlap_lines(points: Sequence[tuple[int, int]], of: int) -> go.Figure:
-    """Plot against n the share of sentences that the best n of two selections have in common, and the share by chance.
+    """Plot how much two selections agree: the share of their best n sentences that are in both, against n.
+
+    A second line shows the share that is expected by chance.
 
     points: (n, number of shared sentences). of: number of sentences to select from.
     """
@@ -211,7 +220,7 @@ def _about(name: str, row: HoverRow) -> Iterator[str]:
 
 
 def _key(fig: go.Figure, look: Look, colour: str, **more: object) -> None:
-    """Add an entry to the legend for a shape whose points have many colours."""
+    """Add a legend entry for the shape of a class whose points have different colours."""
     fig.add_scatter(
         x=[None],
         y=[None],
@@ -224,7 +233,7 @@ def _key(fig: go.Figure, look: Look, colour: str, **more: object) -> None:
 
 
 def _class(kind: int) -> list[str]:
-    """Return what a click on the legend picks: kind and value of a region (`core.explore.regions`)."""
+    """Return the region that a click on a class in the legend picks, as [kind, value] (see `core.explore.regions`)."""
     return ["class", ("T_C", "selected", "filtered")[kind]]
 
 
@@ -233,7 +242,7 @@ def _short(name: str) -> str:
 
 
 def _kinds(dots: Dots, looks: Sequence[Look]) -> Iterator[tuple[int, BoolArray]]:
-    """Yield kinds and their masks, the lowest layer first: filtered, then wide rings of T_C, then selected dots."""
+    """Yield (kind of point, mask of its points) in drawing order: filtered points, then T_C, then selected points."""
     layers = [0 if look.colour == COLOURS["filtered"] else 1 if look.name == TASK.word else 2 for look in looks]
     for kind in sorted(range(len(looks)), key=layers.__getitem__):
         yield kind, dots.kinds == kind
@@ -291,15 +300,16 @@ def _add(
 
 CELLS, SMOOTHING = 96, 2.5  # grid cells along an axis; standard deviation of the smoothing, in cells
 
-INNERMOST, BETWEEN, OUTERMOST = 0.2, 0.3, 0.8  # shares of a class inside its lines: 20%, 50% and 80%
+# Lines enclose 20%, 50% and 80% of a class's points: share in the innermost line, step, share in the outermost line.
+INNERMOST, BETWEEN, OUTERMOST = 0.2, 0.3, 0.8
 
-FEWEST = 30  # fewest sentences of a class that get lines; lines around fewer would be meaningless
+FEWEST = 30  # minimum number of sentences of a class for lines; with fewer, the lines would be meaningless
 
 
 def density_lines(
     fig: go.Figure, x: FloatArray, y: FloatArray, kinds: IntArray, looks: Sequence[Look] = CLASS_LOOKS
 ) -> None:
-    """Draw lines around the densest regions that hold 20%, 50% and 80% of each class's points.
+    """Draw lines around the densest regions with 20%, 50% and 80% of each class's points.
 
     x, y: positions, shape (n,). kinds: indices into `looks`, shape (n,). The lines bound the highest-density regions
     (Hyndman 1996) of a smoothed count on a grid.
@@ -327,7 +337,7 @@ def density_lines(
 
 
 def enclosing(density: FloatArray) -> FloatArray:
-    """Return, per cell, the share of all mass in cells that are at least as dense: 0 to 1, smallest at the peak."""
+    """Return for each cell the share, 0 to 1, of the total density that is in cells at least as dense as this cell."""
     order = np.argsort(-density, axis=None, kind="stable")
     held = np.empty(density.size)
     held[order] = np.cumsum(density.ravel()[order]) / max(float(density.sum()), 1e-12)
@@ -335,26 +345,26 @@ def enclosing(density: FloatArray) -> FloatArray:
 
 
 def _grid(axis: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return edges and midpoints of the cells along an axis, with a margin for the smoothing."""
+    """Return edges and midpoints of the grid cells along an axis. The grid has a margin for the smoothing."""
     room = 0.05 * max(float(np.ptp(axis)), 1e-9)
     edges = np.linspace(float(axis.min()) - room, float(axis.max()) + room, CELLS + 1)
     return edges, (edges[1:] + edges[:-1]) / 2
 
 
-BACKDROP_CELLS = (512, 384)  # across and up
+BACKDROP_CELLS = (512, 384)  # number of cells across and up
 
-BACKDROP_SMOOTHING = 1.2  # standard deviation, in cells
+BACKDROP_SMOOTHING = 1.2  # standard deviation of the smoothing, in cells
 
-FAINTEST, DARKEST = 0.15, 0.6  # opacity where one point is, and in the densest cells
+FAINTEST, DARKEST = 0.15, 0.6  # opacity of a cell with one point, and of the densest cells
 
-CURVE = 0.4  # exponent of the opacity between these; below 1, so that small groups stay visible next to dense ones
+CURVE = 0.4  # exponent of the opacity; below 1, so that small groups stay visible next to dense groups
 
 
 def backdrop(fig: go.Figure, x: FloatArray, y: FloatArray, kinds: IntArray, colours: Sequence[str]) -> None:
-    """Draw the density of points that are not drawn as a picture behind the dots, in the colours of their classes.
+    """Draw the density of the points without dots as a picture behind the dots, in the colours of their classes.
 
-    The picture costs the browser the same for any number of points. x, y: positions, shape (n,), n > 0. kinds: indices
-    into `colours`, shape (n,). colours: as "#rrggbb".
+    The browser's work does not depend on the number of these points. x, y: their positions, shape (n,), n > 0. kinds:
+    indices into `colours`, shape (n,). colours: as "#rrggbb".
     """
     from scipy.ndimage import gaussian_filter
 
@@ -373,7 +383,7 @@ def backdrop(fig: go.Figure, x: FloatArray, y: FloatArray, kinds: IntArray, colo
     share = np.minimum(whole / np.percentile(whole[whole > 1e-6], 99), 1)
     opacity = FAINTEST * np.minimum(whole / single, 1) + (DARKEST - FAINTEST) * share**CURVE
     pixels = np.concatenate([mixed, 255 * opacity[..., None]], axis=2).round().astype(np.uint8)
-    picture = b64encode(png(pixels.transpose(1, 0, 2)[::-1])).decode()  # the first row of a picture is the highest
+    picture = b64encode(png(pixels.transpose(1, 0, 2)[::-1])).decode()  # reversed: a picture begins at its top
     fig.add_layout_image(
         source=f"data:image/png;base64,{picture}",
         xref="x",
@@ -388,40 +398,41 @@ def backdrop(fig: go.Figure, x: FloatArray, y: FloatArray, kinds: IntArray, colo
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:
-    """Return a PNG file of red, green, blue and opacity per pixel, shape (rows, columns, 4)."""
+    """Return the bytes of a PNG file. pixels: red, green, blue and opacity, shape (rows, columns, 4)."""
 
     def part(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     rows, columns, _ = pixels.shape
-    head = struct.pack(">IIBBBBB", columns, rows, 8, 6, 0, 0, 0)  # 8 bits per channel, 6: colour with opacity
-    lines = np.pad(pixels.reshape(rows, -1), ((0, 0), (1, 0)))  # each line begins with 0: no filter
+    # 8 bits per channel; colour type 6, which is red, green, blue and opacity. Each line begins with a 0 (no filter).
+    head = struct.pack(">IIBBBBB", columns, rows, 8, 6, 0, 0, 0)
+    lines = np.pad(pixels.reshape(rows, -1), ((0, 0), (1, 0)))
     body = zlib.compress(lines.tobytes())
     return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", head) + part(b"IDAT", body) + part(b"IEND", b"")
 
 
 def _room(axis: FloatArray) -> tuple[float, float]:
-    """Return start and length of a span around the values, with a margin for the smoothing."""
+    """Return start and length of an interval that contains all values and a margin for the smoothing."""
     length = max(float(np.ptp(axis)), 1e-9)
     return float(axis.min()) - 0.02 * length, 1.04 * length
 
 
-MAP_WIDTH, MAP_MARGINS = 840, 80  # pixels: width of a map in a window of 1280 pixels; height of its margins
+MAP_WIDTH, MAP_MARGINS = 840, 80  # in pixels: width of the map if the window is 1280 wide; height of its margins
 
-STEP = 4  # pixels: side of the squares in which points are counted; names are moved by whole squares
+STEP = 4  # pixels per step: points are counted in squares of this side, and names are moved by whole steps
 
 LETTER, LINE = 6.2 / STEP, 20 // STEP  # average width of a letter and height of a line, in steps
 
-Box = tuple[slice, slice]  # steps across and up that a name covers
+Box = tuple[slice, slice]  # rectangle that a name covers: steps across, steps up
 
 
 def label_topics(fig: go.Figure, x: FloatArray, y: FloatArray, topics: IntArray, names: Sequence[str]) -> None:
     """Write the topics' names on a map, the largest topic first.
 
-    x, y: positions, shape (m,). topics: indices into `names`, shape (m,). A name goes near the middle of its topic, to
-    the place where it covers the fewest points and no other name. A line leads from a name beside its topic to the
-    nearest point in the inner half of the topic, so that it crosses few other points. A name without room is left out.
-    If the figure colours by these names, a coloured dot before each name replaces the legend.
+    x, y: positions, shape (m,). topics: indices into `names`, shape (m,). A name is written near the middle of its
+    topic, where it covers the fewest points and no other name. If the name is beside its topic, a line connects it to
+    the nearest point in the inner half of the topic. A name for which there is no space is left out.
+    If the dots are coloured by these names, a coloured dot before each name replaces the legend.
     """
     if not len(x):
         return
@@ -431,10 +442,10 @@ def label_topics(fig: go.Figure, x: FloatArray, y: FloatArray, topics: IntArray,
     colours = {trace.legendgroup: trace.marker.color for trace in fig.data if trace.legendgroup in names}
     for trace in fig.data:
         if trace.legendgroup in colours:
-            trace.update(
-                showlegend=False, legendgroup=None
-            )  # with groups, Plotly stacks the legend's entries, even those of hidden traces
-    notes = list(fig.layout.annotations)  # assigned once, because Plotly rebuilds all of them per addition
+            # Remove the group, because with groups Plotly stacks all entries of the legend, even hidden ones.
+            trace.update(showlegend=False, legendgroup=None)
+    # Collect the annotations and assign them once, because Plotly rebuilds all annotations at each assignment.
+    notes = list(fig.layout.annotations)
     for topic in np.argsort(-np.bincount(topics, minlength=len(names)), kind="stable").tolist():
         inside = np.flatnonzero(topics == topic)
         if not len(inside):
@@ -444,7 +455,7 @@ def label_topics(fig: go.Figure, x: FloatArray, y: FloatArray, topics: IntArray,
         boxes = _boxes(*position, round(LETTER * (len(names[topic]) + 3) / 2), cost.shape)
         best, move, box = min(
             ((float(cost[box].sum()) + abs(move[0]) + 2 * abs(move[1]), move, box) for move, box in boxes),
-            key=lambda candidate: candidate[0],  # ties go to the first, so that the figure is deterministic
+            key=lambda candidate: candidate[0],  # among equal costs, `min` returns the first, so it is deterministic
             default=(np.inf, (0, 0), (slice(0), slice(0))),
         )
         if np.isfinite(best):  # an infinite cost means that another name is there
@@ -461,19 +472,19 @@ def label_topics(fig: go.Figure, x: FloatArray, y: FloatArray, topics: IntArray,
 
 
 def _steps(axis: FloatArray, pixels: int) -> IntArray:
-    """Return the values' positions on an axis of `pixels` pixels, in steps, shape (m,)."""
+    """Return the values' positions on an axis of `pixels` pixels, in steps of STEP pixels, shape (m,)."""
     steps: IntArray = ((axis - axis.min()) * (pixels / STEP / max(float(np.ptp(axis)), 1e-9))).astype(np.int64)
     return steps
 
 
 def _middle(x: FloatArray, y: FloatArray, inside: IntArray) -> int:
-    """Return the point nearest to the medians. The median itself may lie where the topic has no points."""
+    """Return the point of `inside` nearest to their median position, which may itself lie outside of the topic."""
     far = (x[inside] - np.median(x[inside])) ** 2 + (y[inside] - np.median(y[inside])) ** 2
     return int(inside[far.argmin()])
 
 
 def _nearest(right: IntArray, higher: IntArray, label: tuple[int, int]) -> int:
-    """Return the index of the point nearest to the label, among the half of a topic's points nearest to its middle.
+    """Return the index of a topic's point nearest to the topic's label. Only the inner half of the points is searched.
 
     right, higher: positions relative to the middle, in steps, shape (m,). label: its position relative to the middle.
     """
@@ -483,7 +494,7 @@ def _nearest(right: IntArray, higher: IntArray, label: tuple[int, int]) -> int:
 
 
 def _boxes(x: int, y: int, half: int, shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], Box]]:
-    """Yield boxes for a name `2 * half` wide, each with its offset from the topic's middle."""
+    """Yield (offset from the topic's middle, box) for possible positions of a name that is `2 * half` steps wide."""
     for right in range(-3 * half, 3 * half + 1, max(half // 3, 1)):
         for higher in range(-8 * LINE, 8 * LINE + 1, 2):
             left, low = x + right - half, y + higher - LINE // 2

@@ -1,8 +1,8 @@
 """Lay out sentence vectors: PCA to 50 dimensions, UMAP fitted on a sample, other points beside their neighbours.
 
-umap-learn compiles for half a minute before its first map. Three measures avoid that wait. Exact neighbours come from
-torch, so its approximate search is never compiled. Compiled code goes to numba's cache on disk, while umap-learn would
-keep it only in memory. `compile_ahead` fills that cache while embedding runs.
+umap-learn compiles its code for half a minute before the first map. Three measures avoid this wait. torch finds the
+exact neighbours, so umap-learn's approximate search is never compiled. Compiled code is cached on disk by numba; by
+default, umap-learn keeps it only in memory. `compile_ahead` fills the cache while sentences are embedded.
 """
 
 import os
@@ -54,9 +54,9 @@ def nearest(
 ) -> tuple[IntArray, FloatArray]:
     """Return indices and Euclidean distances `(q, k)` of the exact `k` nearest `targets` `(t, d)`, nearest first.
 
-    Targets are divided into groups. The k nearest lie in the k groups with the smallest minimum, and only those are
-    sorted. itself: True if the queries are the targets; the nearest of each is then itself at distance 0, before its
-    duplicates.
+    Targets are divided into groups. The k nearest targets lie in the k groups with the smallest minimum distance, and
+    only these groups are sorted. itself: True if the queries are the targets; each query's nearest target is then the
+    query itself, at distance 0, even if it has duplicates.
     """
     import torch
 
@@ -69,12 +69,12 @@ def nearest(
     across = torch.cat([-2 * base, base.new_zeros(padding, base.shape[1])]).T.contiguous()
     steps = width * torch.arange(_GROUPS)[None, :, None]
     indices, distances = [], []
-    room = torch.empty(_BLOCK, width * _GROUPS)  # reused, because allocation costs more than the product
+    room = torch.empty(_BLOCK, width * _GROUPS)  # reused, because allocation takes longer than the matrix product
     for start in range(0, len(queries), _BLOCK):
         report.check()
         report.progress(start, len(queries), "sentences")
         block = torch.from_numpy(np.ascontiguousarray(queries[start : start + _BLOCK], dtype=np.float32))
-        # Squared distances without the query's own square, which is the same for all targets and keeps their order.
+        # Leave out the query's own square: it is the same for all targets, so their order does not change.
         squared = torch.addmm(squares, block, across, out=room[: len(block)])
         if itself:
             squared[torch.arange(len(block)), start + torch.arange(len(block))] = -torch.inf
@@ -98,8 +98,8 @@ def fit(
 ) -> FloatArray:
     """Return UMAP coordinates `(n, dimensions)` float32 of `points` `(n, k)`, initialised by the first principal axes.
 
-    neighbours: number, the point itself included. seed: None uses all cores and is not reproducible; a seed uses one
-    core and gives the same bytes.
+    neighbours: number of neighbours per point, which include the point itself. seed: with a seed, one core is used and
+    results have the same bytes; with None, all cores are used and results differ.
     """
     report = report or Silent()
     neighbours = min(neighbours, len(points))
@@ -132,14 +132,14 @@ def place(
 ) -> FloatArray:
     """Return coordinates `(n, c)` of further points `(n, d)`: the weighted mean of their `k` nearest fitted points.
 
-    Weights fall as `exp(-(d - d_1) / mean(d - d_1))`, similar to UMAP's memberships. `UMAP.transform` starts from the
-    same positions. They are not refined here, so a point always lies among its neighbours. fitted, coordinates:
-    `(m, d)` and `(m, c)`.
+    The weights are `exp(-(d - d_1) / mean(d - d_1))`, where d is the distance and d_1 that of the nearest point. They
+    are similar to UMAP's memberships. `UMAP.transform` starts from the same positions but refines them; here, a point
+    always lies among its neighbours. fitted, coordinates: the fitted points, `(m, d)` and `(m, c)`.
     """
     neighbours, distances = nearest(points, fitted, min(k, len(fitted)), report=report)
-    # Relative to the nearest, because in many dimensions all distances are similar.
+    # Subtract the distance of the nearest point, because in many dimensions all distances are similar.
     beyond = distances - distances[:, :1]
-    # If all are as far as the nearest, they have equal weights.
+    # The 1e-9 avoids a division by zero: if all distances are equal, all weights are 1.
     weights = np.exp(-beyond / np.maximum(beyond.mean(axis=1, keepdims=True), 1e-9))
     weights /= weights.sum(axis=1, keepdims=True)
     coordinates = np.asarray(coordinates)[neighbours]
@@ -152,7 +152,7 @@ def compile_ahead(home: Path) -> None:
     done = home / "cache" / f"umap-{metadata.version('umap-learn')}-numba-{metadata.version('numba')}"
     if done.exists():
         return
-    # Marked before the start, so that two pages opened at once start only one process.
+    # Create the mark file before the process starts, so that two pages opened at once start only one process.
     done.parent.mkdir(parents=True, exist_ok=True)
     done.touch()
     subprocess.Popen(
@@ -166,7 +166,7 @@ def compile_ahead(home: Path) -> None:
 
 
 class _Listener:
-    """File to which tqdm writes "37/200". umap-learn reports progress, and can be stopped, at these writes only."""
+    """File object to which tqdm writes "37/200". Only at these writes can umap-learn report progress or be stopped."""
 
     def __init__(self, report: Reporter) -> None:
         self._report = report
@@ -200,7 +200,7 @@ def _umap() -> ModuleType:
 
 
 def _start(points: FloatArray, dimensions: int) -> FloatArray:
-    """Return the first axes, scaled to a width of 10, as a start that keeps distant points apart."""
+    """Return initial positions for UMAP that keep distant points apart: the first PCA axes, scaled to a width of 10."""
     start = _pad(points[:, :dimensions], dimensions)
     return np.asarray(10 * start / max(float(np.ptp(start, axis=0).max()), 1e-9), dtype=np.float32)
 

@@ -2,9 +2,9 @@
 of columns, the hits of a search, and the sentences that lie in several of these.
 
 A token identifies a region in an address, in a file's name and on the command line. `topic:3`, `class:filtered` and
-`point:17` are complete; `lasso:5e0c91ab`, `box:...` and `column:...` name the file that holds the borders or values.
-Tokens joined by commas mean the sentences that lie in all of these regions. A search has no token, so that the query
-stays out of a browser's history.
+`point:17` define the region; `lasso:5e0c91ab`, `box:...` and `column:...` name a file with its borders or values.
+Tokens joined by commas mean the sentences that lie in all of these regions. A search has no token, so that its words
+do not get into the browser's history.
 """
 
 import hashlib
@@ -33,13 +33,13 @@ from core.selection.view import at
 from core.shown import shown
 
 SHAPES = ("lasso", "box")
-STORED = (*SHAPES, "column")  # kinds of region that are stored in a file; their token is its name
+STORED = (*SHAPES, "column")  # kinds of region that are stored in a file, which is named after the region's token
 
-LONGEST = 60  # characters of a name
+LONGEST = 60  # maximum number of characters of a region's name
 _NAMES = "region-names.json"
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 _Side = tuple[_Number, _Number]
-_VALUES: Mapping[str, TypeAdapter[Any]] = {  # type of a region's value per kind, as stored in JSON
+_VALUES: Mapping[str, TypeAdapter[Any]] = {  # {kind of region: type of its value in JSON}
     "lasso": TypeAdapter(Annotated[list[list[_Side]], Field(min_length=1)]),
     "box": TypeAdapter(Annotated[list[tuple[_Number, _Number, _Number, _Number]], Field(min_length=1)]),
     "score": TypeAdapter(_Side),
@@ -88,7 +88,7 @@ def joined(regions: Sequence[Region]) -> Region | None:
 
 
 def checked(kind: str, value: object) -> Region | None:
-    """Return the region of a kind with a value that a browser sent, or None if they fit no region."""
+    """Return the region with a kind and a value that a browser sent, or None if the value is not valid for the kind."""
     try:
         return Region(kind=kind, value=_VALUES[kind].validate_json(json.dumps(value), strict=True))
     except (KeyError, ValidationError, RecursionError):
@@ -113,7 +113,7 @@ def name_region(map_run: str, region: Region, name: str) -> None:
 
 
 def region_token(region: Region | None) -> str:
-    """Return a region's token; "" for None and for a search."""
+    """Return the token that identifies a region, such as `topic:3`; "" for None and for a search."""
     tokens = [_token(part) for part in parts(region)]
     return ",".join(tokens) if all(tokens) else ""
 
@@ -130,7 +130,7 @@ def _token(region: Region) -> str:
 
 
 def region_of(map_run: str, token: str) -> Region:
-    """Return the region of a token, or of a lasso's name, on this map. Errors: ConfigError if there is none."""
+    """Return the region of a map with this token or name. token: such as `topic:3`. Errors: ConfigError if none."""
     if "," in token and ":" in token:
         return Region(kind="all", value=[region_of(map_run, part) for part in token.split(",")[:LONGEST]])
     if ":" not in token:
@@ -182,14 +182,14 @@ def _points(map_run: str, region: Region, kinds: IntArray) -> IntArray:
 
 
 def scores_on_map(map_run: str, points: IntArray) -> FloatArray:
-    """Return the scores of `points`, `(k,)`, without points that have none."""
+    """Return the scores of those `points` that have a score, `(k,)`."""
     values = colour_numbers(map_run, points, "score")
     return values[np.isfinite(values)]
 
 
 def _scoring(map_run: str, low: float, high: float) -> IntArray:
     values = colour_numbers(map_run, np.arange(len(get(map_run))), "score")
-    # A bound is written with six digits, so the score that it came from may lie slightly outside.
+    # Widen the range a little, because a bound is rounded to six digits and its score may lie slightly outside.
     spare = 1e-5 * max(abs(low), abs(high))
     return np.flatnonzero((values >= low - spare) & (values <= high + spare))
 
@@ -205,9 +205,10 @@ def _bounds(text: str) -> tuple[float, float] | None:
 def write_region(
     selection: str, token: str, path: Path, format: Format | None = None, budget: str | None = None
 ) -> Path:
-    """Write the region of a token as the page does, from the selection's newest map that has the token.
+    """Write the sentences of a region to a file, and return its path. The file is the same as from the page Explore.
 
-    budget: determines the class `selected`; default is the selection's own. Errors: ConfigError, PathError.
+    token: identifies the region on the newest map of the selection that has this region. budget: determines which
+    sentences are selected; by default the selection's own budget. Errors: ConfigError, PathError.
     """
     maps = list(alike(selection))
     if not maps:
@@ -221,7 +222,8 @@ def write_region(
 def region_file(selection: str, map_run: str, region: Region | None) -> str:
     """Return a file name for a region, without suffix, such as `lasso_5e0c-1a2b-20pct` or `boilerplate-1a2b-20pct`.
 
-    The removal of a run finds the run's exports by the digits between hyphens, so the words before them have no hyphen.
+    The digits between hyphens are the end of the run's id. When the run is removed, its exports are found by them, so
+    the words before them have no hyphen.
     """
     now, token = at(selection), region_token(region)
     name = re.sub(r"\W+", "_", named_regions(map_run).get(token, "")).strip("_")
@@ -231,7 +233,7 @@ def region_file(selection: str, map_run: str, region: Region | None) -> str:
 
 
 def region_command(selection: str, token: str, output: str) -> str:
-    """Return the command line that writes a region to `output`, with the same bytes as the page."""
+    """Return the command line that writes the same file to `output` as the page Explore does for a region."""
     begins = ["python", "-m", "core", *projects.option(), "export", selection]
     return shlex.join([*begins, "--region", token, "--output", output])
 
@@ -244,14 +246,14 @@ def _known(map_run: str, token: str) -> bool:
 
 
 def _region(kept: object) -> Region | None:
-    """Return a stored value as a region; None if it has another form."""
+    """Return a stored value as a `Region`; None if it is not a region."""
     if isinstance(kept, dict) and {"kind", "value"} <= kept.keys():
         return Region(kind=kept["kind"], value=kept["value"])
     return None
 
 
 def _read_back(map_run: str, name: str) -> Region | None:
-    """Return the region stored with a map; None if it is missing, cannot be read, or is not of this map."""
+    """Return the region in a file of a map's run; None if it is missing, damaged or not valid on this map."""
     kept = _region(choice.read(_folder(map_run), name))
     return kept if kept and _sound(map_run, kept) else None
 
@@ -272,6 +274,6 @@ def _folder(map_run: str) -> Path:
 
 
 def _file(token: str) -> str:
-    """Return the name of a region's file. Characters that no token has are dropped."""
+    """Return the name of a region's file. A digest with unexpected characters is dropped, because it may be a path."""
     kind, _, digest = token.partition(":")
     return f"region-{kind}-{digest if digest.isalnum() else ''}.json"

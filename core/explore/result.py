@@ -34,7 +34,7 @@ CLASSES = ("T_C", "selected", "filtered")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """A cluster of points. name: its over-represented words. size: number of points."""
+    """A cluster of points. name: words that are over-represented in its sentences. size: number of points."""
 
     name: str
     size: int
@@ -130,7 +130,7 @@ def write_table(
 
 
 def read_points(run: Run) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return x, y and class (an index into `CLASSES`) of all points, even if their corpora were removed."""
+    """Return x, y and class (index into `CLASSES`) of all points. This works even if the corpora were removed."""
     with read_back(table_file(run)):
         table = pq.read_table(table_file(run), columns=["x", "y", "class"])
         kinds = np.array([CLASSES.index(name) for name in table["class"].to_pylist()], dtype=np.uint8)
@@ -140,21 +140,21 @@ def read_points(run: Run) -> tuple[FloatArray, FloatArray, IntArray]:
 def inside(x: FloatArray, y: FloatArray, polygon: Sequence[tuple[float, float]]) -> IntArray:
     """Return the indices of the points in a polygon, ascending, by the even-odd rule.
 
-    An edge includes its lower end but not its upper end, so no corner counts twice. Each edge is compared only with a
-    slice of the points, sorted by y. A million points and hundreds of edges take a fraction of a second.
+    An edge includes its lower end but not its upper end, so no corner counts twice. Points are sorted by y, and each
+    edge is compared only with the points at its height. A million points and hundreds of edges take less than a second.
     x, y: shape (n,). A polygon with fewer than three corners is empty.
     """
     corners = np.asarray(polygon, dtype=np.float64).reshape(-1, 2)
     if len(corners) < 3:
         return np.empty(0, dtype=np.int64)
     (left, low), (right, high) = corners.min(axis=0), corners.max(axis=0)
-    # Most points of a large map lie outside of the bounding box.
+    # First drop the points outside of the polygon's bounding box, which are most points of a large map.
     near = np.flatnonzero((x >= left) & (x <= right) & (y >= low) & (y <= high))
     near = near[np.argsort(y[near], kind="stable")]
     xs, ys = x[near].astype(np.float64), y[near].astype(np.float64)
     odd: BoolArray = np.zeros(len(near), dtype=bool)
     for (x1, y1), (x2, y2) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
-        # A horizontal ray crosses no horizontal edge.
+        # Skip horizontal edges, because the horizontal ray from a point does not cross them.
         if y1 != y2:
             first, last = np.searchsorted(ys, (min(y1, y2), max(y1, y2)))
             odd[first:last] ^= xs[first:last] < x1 + (ys[first:last] - y1) * (x2 - x1) / (y2 - y1)
@@ -167,10 +167,10 @@ def within(x: FloatArray, y: FloatArray, x_span: tuple[float, float], y_span: tu
     return np.flatnonzero(in_box)
 
 
-WORD_SAMPLE = 20_000  # sentences per side whose words are counted
+WORD_SAMPLE = 20_000  # maximum number of sentences whose words are counted, for the points and for all others
 
-# A sentence of the map. point: its number on the map. corpus: T_C or D_C. row: its row in that corpus. class: one of
-# `CLASSES`. score: NaN for T_C. flags: flags of the audit that are set.
+# A sentence of the map. point: number of the point. corpus: T_C or D_C. row: row in this corpus. class: value of
+# `CLASSES`. score: NaN for T_C. flags: flags such as duplicate that are set.
 MapRow = TypedDict(
     "MapRow",
     {
@@ -192,7 +192,7 @@ MapRow = TypedDict(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Hits:
-    """Sentences found by a search. points: hits on the map. rows, task_rows: all hits in D_C and in T_C."""
+    """Sentences that a search found. points: those on the map. rows: all in D_C. task_rows: all in T_C."""
 
     points: IntArray
     rows: IntArray
@@ -203,9 +203,9 @@ class Hits:
 class MapView:
     """A finished map of `n` points: sentences of T_C (the first `n_task`), then of D_C in row order.
 
-    Loads neither torch nor UMAP: numbers come from memory-mapped arrays, text is read by column. selection: id of the
-    `select` run. xy: shape (2 or 3, n), float32. rows, fitted, cluster: see `Layout`. of: number of sentences of T_C
-    and D_C, on the map or not. embedded: {role: id of the run with its vectors}.
+    Neither torch nor UMAP is loaded: numbers are read from memory-mapped arrays, and text is read by column. selection:
+    id of the `select` run. xy: positions, shape (2 or 3, n), float32. rows, fitted, cluster: see `Layout`. of: number
+    of sentences of T_C and D_C, including those not on the map. embedded: {role: id of the run with its vectors}.
     """
 
     run_id: str
@@ -259,7 +259,7 @@ class MapView:
 
     def draw(self, kinds: IntArray, n: int) -> IntArray:
         """Return up to `n` points to draw: from the points that UMAP was fitted on if they suffice, else from all."""
-        # The layout placed the fitted points; the others are only interpolated between their neighbours.
+        # Prefer the fitted points, because the positions of other points are only interpolated between them.
         if n <= int(self.fitted.sum()):
             fitted = np.flatnonzero(self.fitted)
             return fitted[stratified(kinds[fitted], n, self.seed)]
@@ -285,7 +285,10 @@ class MapView:
     def values(
         self, points: IntArray, of_domain: FloatArray | IntArray, of_task: FloatArray | IntArray | None = None
     ) -> FloatArray:
-        """Return a column of both corpora at `points`, shape (m,); NaN for T_C if `of_task` is None."""
+        """Return the values of `points`, shape (m,), from arrays with one value per row of D_C and of T_C.
+
+        If `of_task` is None, points of T_C have the value NaN.
+        """
         points = np.asarray(points, dtype=np.int64)
         values = np.full(len(points), np.nan)
         task = points < self.n_task
@@ -309,24 +312,24 @@ class MapView:
         return [*map(place, self.stored_at(points, "file"), self.stored_at(points, "page"))]
 
     def stored_at(self, points: IntArray, name: str) -> list[object]:
-        """Return a column of both corpora at `points`, in order."""
+        """Return the values of `points`, in order, in the column `name` of their corpora."""
         return self._at(points, lambda corpus: stored(corpus, name))
 
     def further_values(self, points: IntArray, name: str) -> list[str | None]:
-        """Return the values of a further column of the imported files at `points`, in order."""
+        """Return the values of `points`, in order, in a further column of the imported files."""
         return cast(list[str | None], self._at(points, lambda corpus: values(corpus, name)))
 
     def coded(self, name: str, missing: str) -> tuple[Sequence[str], IntArray]:
-        """Return the different values of a column, and per point the index of its value, int32, shape (n,).
+        """Return the different values of a column, and the index of each point's value, int32, shape (n,).
 
-        name: doc, group, file or a further column. missing: replaces a missing value. Values are in order of their
-        first points.
+        name: doc, group, file or a further column. missing: replaces missing values. The values are sorted by their
+        first occurrence on the map.
         """
         sides = ((self.task, self.rows[: self.n_task]), (self.domain, self.rows[self.n_task :]))
         taken = [kept_values(corpus, name).take(pa.array(rows)) for corpus, rows in sides]
         column = pa.chunked_array([chunk for part in taken for chunk in part.chunks], pa.string())
         encoded = column.fill_null(missing).dictionary_encode().combine_chunks()
-        held = [value or missing for value in encoded.dictionary.to_pylist()]  # an empty value is missing, too
+        held = [value or missing for value in encoded.dictionary.to_pylist()]  # an empty string counts as missing
         numbers = {value: number for number, value in enumerate(dict.fromkeys(held))}
         codes = np.array([numbers[value] for value in held], dtype=np.int32)
         return tuple(numbers), codes[encoded.indices.to_numpy()]
@@ -337,7 +340,7 @@ class MapView:
         cells = np.empty(len(points), dtype=object)
         for side, corpus in ((task, self.task), (~task, self.domain)):
             taken = column(corpus).take(pa.array(self.rows[points[side]])).to_pylist()
-            # The extra None stops numpy from turning lists of equal length into a table.
+            # The extra None prevents that numpy turns lists of equal length into a two-dimensional array.
             cells[side] = np.array([*taken, None], dtype=object)[:-1]
         return list(cells)
 
@@ -381,7 +384,10 @@ class MapView:
         return Hits(points=points, rows=rows, task_rows=task_rows)
 
     def telling(self, points: IntArray, n: int) -> list[Telling]:
-        """Return words over-represented in `points`, counted in at most `WORD_SAMPLE` sentences per side."""
+        """Return the `n` words that are most over-represented in `points`, compared with all other points.
+
+        The words are counted in at most `WORD_SAMPLE` sentences of each.
+        """
         side = np.zeros(len(self), dtype=np.int64)
         side[np.asarray(points, dtype=np.int64)] = 1
         picked, others = (self._sample(np.flatnonzero(side == which)) for which in (1, 0))

@@ -1,7 +1,7 @@
 """The map of a selection as pages and commands use it. Points are indices into the map's arrays.
 
-A point is a sentence of T_C or D_C. Rows are rows of D_C, as everywhere else. A `map_run` is a run's id or
-`<map run>@<selection>` (see `of`): the map of the run, shown with the classes of another saved selection.
+A point is a sentence of T_C or D_C. Rows are rows of D_C. A `map_run` is the id of a `map` run, or
+`<id of the map run>@<id of a selection>` (see `of`): the same map, with the classes of another saved selection.
 
 Predicted entities come from finished `tag` runs of D_C.
 """
@@ -41,35 +41,38 @@ from core.tagging.predictions import read_spans
 from core.terms import plainly
 from core.text.sentence import PLACE, Sentence
 
-READ_BY = ("encoder", "pooling", "max_length", "precision")  # options that determine the vectors
+READ_BY = ("encoder", "pooling", "max_length", "precision")  # options of a run that determine its sentence vectors
 Sort = Literal["score", "tokens", "row", "class"]
 Mode = Literal["substring", "words"]
 
 
 def options(selection: str, **more: object) -> dict[str, object]:
-    """Return options of a `map` run for a selection: its run, its corpora, and `more` (`sample`, `seed`, ...)."""
+    """Return options of a `map` run for a selection. more: further options, such as `sample` or `seed`."""
     run = run_of(selection)
     inputs = run.manifest.inputs
     return {"selection": run.id, "task": inputs["task"], "domain": inputs["domain"], **more}
 
 
 def finished(selection: str | None = None) -> list[Run]:
-    """Return finished `map` runs, newest first; of one `select` run if given."""
+    """Return finished `map` runs, newest first. selection: id of a `select` run; None for the maps of all runs."""
     done = store().list("map", state="succeeded")
     return [run for run in done if selection in (None, run.manifest.config["selection"])]
 
 
 def of(selection: str) -> str | None:
-    """Return the newest map that fits a selection (`alike`); None if there is none.
+    """Return the best map for a selection, as a `map_run` (see the module); None if there is none.
 
-    Maps of the selection's own run come first. A map of another run must show the same corpora with the same encoder;
-    it is drawn with the classes of this selection.
+    This is the newest map of the selection's own run, else the newest map with the same corpora and encoder. A map of
+    another run is drawn with the classes of this selection.
     """
     return next(alike(selection), None)
 
 
 def alike(selection: str) -> Iterator[str]:
-    """Yield the maps that fit a selection: first those of its run, then those of other runs, each newest first."""
+    """Yield the maps that show a selection's corpora with its encoder, as `map_run` (see the module).
+
+    First come the maps of the selection's own run, then those of other runs. Both groups are sorted, newest first.
+    """
     run_id = choice.run_of(selection)
     own = [run.id for run in finished(run_id)]
     yield from (each if selection == run_id else f"{each}@{selection}" for each in own)
@@ -90,7 +93,7 @@ def _sentences_of(selection: str) -> tuple[object, ...] | None:
 
 
 def config(map_run: str) -> dict[str, object]:
-    """Return the map's options, with the `select` run of its selection as `selection`."""
+    """Return the options of the map's run. The option `selection` is the `select` run of the shown selection."""
     return {**_run(map_run).manifest.config, "selection": choice.run_of(get(map_run).selection)}
 
 
@@ -99,21 +102,21 @@ def _run(map_run: str) -> Run:
 
 
 def get(map_run: str) -> MapView:
-    """Return a finished map; its `selection` is the saved selection's id. Errors: RunError."""
+    """Return a finished map with the id of the shown selection as its `selection`. Errors: RunError."""
     run_id, _, selection = map_run.partition("@")
     return replace(_get(run_id), selection=selection) if selection else _get(run_id)
 
 
 @kept_per_home(4)
 def _get(run_id: str) -> MapView:
-    """Read a map; the last few maps stay in memory."""
+    """Read a finished map. The last maps that were read are cached."""
     return MapView.read(store().get(run_id), library())
 
 
 def classes(map_run: str, budget: str | None = None, keep: Sequence[str] | None = None) -> IntArray:
     """Return indices into `CLASSES` (T_C, selected, filtered), uint8 `(n,)`, including hand edits.
 
-    budget, keep: default is the selection's own.
+    budget: None for the selection's own budget. keep: flags that do not exclude a sentence; None for those of its run.
     """
     mapped = get(map_run)
     return mapped.classes(chosen(mapped.selection, budget, keep).rows)
@@ -121,7 +124,7 @@ def classes(map_run: str, budget: str | None = None, keep: Sequence[str] | None 
 
 @kept_per_home(8)
 def kept_columns(map_run: str) -> dict[str, bool]:
-    """Return {imported column: True if any sentence of the map has a value}."""
+    """Return {column: True if any sentence of both corpora has a value} for source, file, group and page."""
     mapped = get(map_run)
     corpora = (mapped.domain, mapped.task)
     names = {"source": "doc", "file": "file", "group": "group", "page": "page"}
@@ -130,7 +133,10 @@ def kept_columns(map_run: str) -> dict[str, bool]:
 
 @kept_per_home(8)
 def further_columns(map_run: str) -> dict[str, bool]:
-    """Return {further column of the imported files: True if all values are numbers}, without constant columns."""
+    """Return {further column of the imported files: True if all its values are numbers}.
+
+    Columns with a single value are left out.
+    """
     corpora = (get(map_run).task, get(map_run).domain)
     names = sorted({name for corpus in corpora for name in value_names(corpus)})
     values = {name: set[str]().union(*(distinct_values(corpus, name) for corpus in corpora)) for name in names}
@@ -140,28 +146,28 @@ def further_columns(map_run: str) -> dict[str, bool]:
 def _is_number(text: str) -> bool:
     """Return True if `text` is a finite number."""
     try:
-        # Python reads 1_000 as a number, other programs do not.
+        # Python accepts 1_000 as a number, but other programs do not.
         return bool(np.isfinite(float(text))) and "_" not in text
     except ValueError:
         return False
 
 
-MOST_VALUES = 2_000  # filter only by columns with at most so many values; a page sends all of them to the browser
+MOST_VALUES = 2_000  # maximum number of values of a column to filter by; a page sends all values to the browser
 
-MOST_GROUPS = 20_000  # group only by columns with at most so many values
+MOST_GROUPS = 20_000  # maximum number of values of a column to group by
 
 UNKNOWN = "unknown"  # shown for a missing value
 
-_KEPT = {"source": "doc"}  # {name of a column here: its name in the corpus}, if they differ
+_KEPT = {"source": "doc"}  # {name of a column in this module: its different name in the corpus}
 
-TOPIC = ""  # represents the topics in a list of column names; no column has an empty name
+TOPIC = ""  # stands for the topics in a list of columns, because no column has an empty name
 
-Values = tuple[Sequence[str], IntArray]  # different values, and per point the index of its value, shape (n,)
+Values = tuple[Sequence[str], IntArray]  # different values, and the index of each point's value, shape (n,)
 
 
 @kept_per_home(4)
 def filter_values(map_run: str) -> dict[str, dict[str, int]]:
-    """Return {column: {value: its number of points}} of the columns to filter by, the most frequent value first.
+    """Return {column: {value: number of points}} for the columns to filter by, with the most frequent value first.
 
     Columns are `source` (the document), `file`, `group` and the further columns of the imported files. A column with
     one value or with more than MOST_VALUES is left out.
@@ -171,7 +177,7 @@ def filter_values(map_run: str) -> dict[str, dict[str, int]]:
 
 
 def numbers(map_run: str, column: str) -> list[str]:
-    """Return the values of a column of `filter_values` in ascending order if all are numbers, else []."""
+    """Return the values of a column in ascending order if all are numbers, else []. column: see `filter_values`."""
     if not further_columns(map_run).get(column):
         return []
     return sorted(filter_values(map_run).get(column, {}).keys() - {UNKNOWN}, key=float)
@@ -195,7 +201,7 @@ def _counted(names: Sequence[str], codes: IntArray) -> dict[str, int]:
 
 
 def with_values(map_run: str, wanted: Mapping[str, Sequence[str]]) -> IntArray:
-    """Return the points that have, in each column of `wanted`, one of its values; see `filter_values`."""
+    """Return the points whose value is in `wanted[column]` for each column of `wanted`; see `filter_values`."""
     inside = np.full(len(get(map_run)), True)
     for name, values in wanted.items():
         known = name in ("source", "file", "group") or name in further_columns(map_run)
@@ -214,10 +220,10 @@ def _coded(run_id: str, column: str) -> Values:
 
 
 class GroupRow(TypedDict):
-    """Sentences with the same topic or the same value of a column.
+    """Points with the same topic, or with the same value in a column.
 
-    value: number of the topic, or the value. task, domain: sentences of T_C and of D_C. score: mean of D_C's; NaN if
-    there is none.
+    value: number of the topic, or the value. task, domain: number of points of T_C and of D_C. score: mean score of the
+    points of D_C; NaN without scores.
     """
 
     value: int | str
@@ -229,7 +235,7 @@ class GroupRow(TypedDict):
 
 
 def groups(map_run: str, points: IntArray, kinds: IntArray, column: str) -> list[GroupRow]:
-    """Return `points` by one of `group_columns`, the largest group first."""
+    """Group `points` by their value in a column, and return the groups, largest first. column: see `group_columns`."""
     mapped = get(map_run)
     topics = tuple(topic.name for topic in mapped.clusters)
     names, codes = (topics, np.asarray(mapped.cluster)) if column == TOPIC else _values(map_run, column)
@@ -255,17 +261,17 @@ def groups(map_run: str, points: IntArray, kinds: IntArray, column: str) -> list
 
 
 def column_numbers(map_run: str, points: IntArray, column: str) -> FloatArray:
-    """Return the values of a numeric further column at `points`; NaN if missing."""
+    """Return the numbers of `points` in a further column of the imported files; NaN for missing values."""
     return np.array([float(value or "nan") for value in get(map_run).further_values(points, column)])
 
 
 def column_names(map_run: str, points: IntArray, column: str) -> list[str]:
-    """Return the values of a further column at `points`; UNKNOWN if missing."""
+    """Return the values of `points` in a further column of the imported files; UNKNOWN for missing values."""
     return [value or UNKNOWN for value in get(map_run).further_values(points, column)]
 
 
 def colour_numbers(map_run: str, points: IntArray, by: Literal["score", "length", "page"]) -> FloatArray:
-    """Return the numbers that colour `points`; NaN if unknown, such as scores of T_C."""
+    """Return the score, length or page of each of `points`, for their colours; NaN if unknown, as scores of T_C."""
     mapped = get(map_run)
     if by == "page":
         return np.array([np.nan if page is None else page for page in mapped.stored_at(points, "page")], dtype=float)
@@ -277,7 +283,7 @@ def colour_numbers(map_run: str, points: IntArray, by: Literal["score", "length"
 def colour_names(
     map_run: str, points: IntArray, by: Literal["class", "cluster", "source", "file", "group"]
 ) -> list[str]:
-    """Return the names that colour `points`. See `classes` for the classes at another budget."""
+    """Return the name of the class, topic, source, file or group of each of `points`, for their colours."""
     mapped = get(map_run)
     if by == "class":
         return [CLASSES[kind] for kind in classes(map_run)[points].tolist()]
@@ -287,7 +293,10 @@ def colour_names(
 
 
 def hover(map_run: str, points: IntArray, width: int = 120) -> list[HoverRow]:
-    """Return tooltips of the points as plain text, which the caller must escape. width: most characters of a text."""
+    """Return the contents of the points' tooltips as plain text, which the caller must escape.
+
+    width: maximum number of characters of a sentence.
+    """
     mapped = get(map_run)
     scores = mapped.values(points, scored(mapped.selection).scores.values).tolist()
     texts = (text if len(text) <= width else text[: width - 1] + "…" for text in mapped.texts(points))
@@ -296,7 +305,7 @@ def hover(map_run: str, points: IntArray, width: int = 120) -> list[HoverRow]:
 
 
 def class_counts(points: IntArray, kinds: IntArray) -> dict[str, tuple[int, int]]:
-    """Return {class in words: (number among `points`, number on the map)}, for "47 of 412 selected"."""
+    """Return {term for the class: (number among `points`, number on the map)}, for texts as "47 of 412 selected"."""
     inside, all_ = (np.bincount(part, minlength=len(CLASSES)).tolist() for part in (kinds[points], kinds))
     return {plainly(name): (inside[i], all_[i]) for i, name in enumerate(CLASSES)}
 
@@ -311,16 +320,16 @@ def page_of(
     page: int = 0,
     size: int = 50,
 ) -> list[MapRow]:
-    """Return one page of a table of `points`; only the text of this page is read.
+    """Return one page of a sorted table of `points`. Only the text of this page is read.
 
-    descending: if None, scores are sorted with the best first and other columns ascending. T_C has no score and comes
-    last.
+    descending: None sorts scores from best to worst, and other columns in ascending order. page: number of the page,
+    from 0. size: rows per page. Points of T_C have no score and are therefore last in a table sorted by score.
     """
     mapped, scores = get(map_run), scored(get(map_run).selection)
     points = np.asarray(points, dtype=np.int64)
     keys = _keys(map_run, points, kinds, sort)
     down = (sort == "score" and scores.scores.prefer == "high") if descending is None else descending
-    # Negated instead of reversed, so that NaN of T_C sorts last and ties keep their order.
+    # Negate the keys instead of reversing the result, so that NaN of T_C sorts last and ties keep their order.
     here = points[np.argsort(-keys if down else keys, kind="stable")][page * size : (page + 1) * size]
     return mapped.table(here, kinds, scores)
 
@@ -333,9 +342,9 @@ def _keys(map_run: str, points: IntArray, kinds: IntArray, sort: Sort) -> FloatA
 
 @kept_per_home(8)
 def search(map_run: str, query: str, mode: Mode = "substring") -> Hits:
-    """Find the sentences of D_C and T_C that contain `query`, ignoring case, on the map or not.
+    """Return the sentences of D_C and T_C that contain `query`, ignoring case. Sentences outside the map are included.
 
-    mode: `words` finds sentences with all its words in any order.
+    mode: `words` finds sentences that have all words of `query` in any order.
     """
     return get(map_run).search(query, mode)
 
@@ -354,7 +363,7 @@ def _telling_words(map_run: str, points: bytes, n: int) -> list[Telling]:
 
 
 def zoom_names(map_run: str) -> list[list[ZoomName]]:
-    """Return the names of small groups of the map per level (`WIDTHS`), from the sentences that UMAP was fitted on."""
+    """Return the names of small groups of points for each level of `WIDTHS`. Only fitted points are grouped."""
     return _zoom_names(map_run.partition("@")[0])  # the layout does not depend on the selection
 
 
@@ -370,9 +379,9 @@ def _zoom_names(run_id: str) -> list[list[ZoomName]]:
 def export(
     map_run: str, points: IntArray, path: Path, format: Format | None = None, kinds: IntArray | None = None
 ) -> Path:
-    """Write sentences as .txt, .jsonl, .parquet or .csv with the writer of selections: best first, T_C last.
+    """Write the sentences of `points` as .txt, .jsonl, .parquet or .csv, best first and T_C last. Return `path`.
 
-    All formats but .txt have the rank by score among all of D_C, the class and the flags (`MARKS`), empty for T_C.
+    Except in .txt, each sentence of D_C also has its rank by score among all of D_C, its class and its flags (`MARKS`).
     format: default is the format of the path's suffix. kinds: class of every point of the map; default is `classes`.
     """
     mapped = get(map_run)
@@ -386,7 +395,7 @@ def export(
     names = further_names(further, kept, (*COLUMNS, *MARKS, *PLACE))
     kinds = classes(map_run) if kinds is None else kinds
     ranks = np.zeros(len(mapped.domain), dtype=np.int64)
-    ranks[scores.order] = np.arange(1, len(scores.order) + 1)  # 0 without a score
+    ranks[scores.order] = np.arange(1, len(scores.order) + 1)  # sentences without a score keep the rank 0
     blocks = (points[i : i + BLOCK] for i in range(0, len(points), BLOCK))
     rows = (row for block in blocks for row in _rows(mapped, block, mapped.table(block, kinds, scores), ranks, names))
     write_selection(rows, path, format, marks=MARKS, kept=kept, more=tuple(names.values()))
@@ -398,8 +407,8 @@ def _rows(
 ) -> Iterator[Row]:
     """Yield the rows of an export.
 
-    table: the sentences of `points`. ranks: rank of each row of D_C, 0 without a score, shape (n,). names: {further
-    column: its name in the export}.
+    table: the sentences of `points`. ranks: rank by score of each row of D_C, 0 without a score. names: {further column
+    of the imported files: its name in the export}.
     """
     docs, groups = (cast(list[str | None], mapped.stored_at(points, name)) for name in ("doc", "group"))
     columns = cast(list[list[tuple[str, str]] | None], mapped.stored_at(points, "columns"))
@@ -425,10 +434,10 @@ def _marks(row: MapRow) -> dict[str, bool]:
 
 
 def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[MapRow, MapRow, float]]:
-    """Return `n` selected sentences, each with the nearest filtered one on the map and their cosine.
+    """Return `n` triples: a selected sentence, the filtered sentence of the map nearest to it, and their cosine.
 
     Mahapatra et al. 2022, Fig. 3a. The selected sentences are drawn at random with the map's seed, so that they
-    represent the whole selection and not only its top.
+    represent the whole selection and not only its best sentences.
     """
     mapped = get(map_run)
     selected, filtered = (np.flatnonzero(kinds == kind) for kind in (1, 2))
@@ -456,7 +465,7 @@ def table_file(map_run: str) -> Path:
 
 
 def tag_runs(choice_id: str) -> list[Run]:
-    """Return the `tag` runs of D_C that a selection's scores used; without any, the latest `tag` run of D_C or []."""
+    """Return the `tag` runs of D_C that a selection's scores used; if none, [latest `tag` run of D_C], or []."""
     select = run_of(choice_id)
     score = store().get(read(select, SelectResult).score_run)
     own = read(score, ScoreResult).made_by.get("tag", ())
@@ -472,20 +481,20 @@ def _spans(run_id: str) -> Spans:
 
 
 def entity_types(choice_id: str) -> Sequence[str]:
-    """Return the entity types of D_C's taggers; empty if D_C was never tagged."""
+    """Return the entity types of the taggers that tagged D_C; empty if D_C was never tagged."""
     by_tagger = [_spans(run.id) for run in tag_runs(choice_id)]
     return sorted({name for spans in by_tagger for name in spans.types})
 
 
 def entity_counts(map_run: str, points: IntArray) -> FloatArray:
-    """Return the number of predicted entities of `points`, `(m,)`, mean over taggers; NaN for T_C."""
+    """Return the number of predicted entities of each of `points`, `(m,)`, as the mean of all taggers; NaN for T_C."""
     mapped = get(map_run)
     counts = [_spans(run.id).totals() for run in tag_runs(mapped.selection)]
     return mapped.values(points, np.mean(counts, axis=0))
 
 
 def with_entities(choice_id: str, row: int) -> Sentence | None:
-    """Return a sentence of D_C with the first tagger's predicted entities; None if D_C was never tagged."""
+    """Return a sentence of D_C with the entities that the first tagger predicted; None if D_C was never tagged."""
     runs = tag_runs(choice_id)
     if not runs:
         return None

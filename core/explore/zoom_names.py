@@ -12,13 +12,13 @@ from core.results import FloatArray, IntArray
 # Standard deviation of the smoothing at each level, as a share of the map's width. The less the smoothing, the smaller
 # the groups.
 WIDTHS = (0.016, 0.008, 0.004)
-CELLS = 512  # grid cells along an axis: the finest smoothing is 2 cells
+CELLS = 512  # grid cells along an axis; the smallest of `WIDTHS` is 2 cells
 
-FEWEST = 5  # fewest sentences of a group with a name
+FEWEST = 5  # minimum number of sentences of a group that gets a name
 
-MOST = 400  # most names per level, those of the largest groups
+MOST = 400  # maximum number of names per level; the largest groups get them
 
-WORDS = 2  # words of a name; topics have 3, but here more names share the window
+WORDS = 2  # words of a name; topic names have 3, but here more names share the window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +31,10 @@ class ZoomName:
 
 
 def zoom_names(x: FloatArray, y: FloatArray, words: Sequence[frozenset[str]]) -> list[list[ZoomName]]:
-    """Return the names per level of `WIDTHS`, those of the largest groups first.
+    """Return the names for each level of `WIDTHS`, those of the largest groups first.
 
-    x, y: positions, shape (n,). words: the different words of each sentence. A name has the words that distinguish its
-    group from all other groups of the level (`topic_words`). Words of only one sentence name nothing.
+    x, y: positions, shape (n,). words: the different words of each sentence. A name consists of the words that
+    distinguish its group from all other groups of the level (`topic_words`). Words of only one sentence are not used.
     """
     totals = Counter(word for held in words for word in held)
     shared = [frozenset(word for word in held if totals[word] > 1) for held in words]
@@ -60,10 +60,11 @@ def _level(x: FloatArray, y: FloatArray, words: Sequence[frozenset[str]], smooth
 
 
 def hills(columns: IntArray, rows: IntArray, smoothing: float) -> IntArray:
-    """Return the peak that is uphill of each point in the smoothed density, as `column * CELLS + row`, shape (n,).
+    """Return the peak of the smoothed density to which each point leads uphill, as `column * CELLS + row`, shape (n,).
 
-    Points with the same peak are a group: the basins of Ren et al. 2025 (arXiv:2504.07285) without their joining of
-    neighbours. columns, rows: grid cell of each point, shape (n,). smoothing: standard deviation in cells.
+    Points with the same peak form a group. This is the method of Ren et al. 2025 (arXiv:2504.07285), except that
+    neighbouring groups are not joined.
+    columns, rows: grid cell of each point, shape (n,). smoothing: standard deviation in cells.
     """
     from scipy.ndimage import gaussian_filter
 
@@ -75,11 +76,12 @@ def hills(columns: IntArray, rows: IntArray, smoothing: float) -> IntArray:
         for higher in (-1, 0, 1):
             beside = density[1 + right : CELLS + 1 + right, 1 + higher : CELLS + 1 + higher]
             other = numbers + right * CELLS + higher
-            steeper = (beside > best) | ((beside == best) & (other < uphill))  # a flat top has one peak
+            # Between equally dense cells, climb to the lower number, so that a flat top has only one peak.
+            steeper = (beside > best) | ((beside == best) & (other < uphill))
             best[steeper], uphill[steeper] = beside[steeper], other[steeper]
     to = uphill.ravel()
-    # Each pass doubles the steps that a cell has climbed. Every step leads to a denser cell, or to one as dense with a
-    # lower number, so there are no circles.
+    # Each pass doubles the number of steps that a cell has climbed. A step leads to a denser cell, or to a lower number
+    # at equal density, so there are no circles.
     while not np.array_equal(further := to[to], to):
         to = further
     peaks: IntArray = to[columns * CELLS + rows]
