@@ -32,9 +32,9 @@ _OUTPUT = click.option(
 @click.option("--output", type=FILE, help="Write the mentions to this .parquet file.")
 @json_option
 def difficulty(output: str | None, as_json: bool, **values: object) -> None:
-    """Measure the information of names and of contexts about entity types, in bits.
+    """Measure how many bits of information names and contexts give about entity types.
 
-    The result holds pointwise V-information (PVI) and name minus context (CEIM) for each mention, and V-information for
+    The result has pointwise V-information (PVI) and name minus context (CEIM) for each mention, and V-information for
     the whole corpus.
     """
     if output:

@@ -1,10 +1,12 @@
 """`difficulty`: information of names and of contexts about entity types (Ma et al. 2023, section 2).
 
 Classifiers that trained on other folds predict the type of each mention. A run trains one model per repeat, fold and
-view. It stores the predictions after each training, so that a killed run can resume with the next training:
+view (name or context). After each training it stores the predictions, so that a killed run can resume with the next
+training:
 
-chunks/r0-f2-context.npz   model: log2 probabilities (n_held, k) of the mentions of fold 2, from a model that trained on
-                           the other folds; null (k,): log2 probabilities of its null model; seconds: training time
+chunks/r0-f2-context.npz   model (n_held, k): log2 probabilities of the k types for the mentions of fold 2, from a model
+                           that trained on the other folds; null (k,): log2 probabilities of its null model, which sees
+                           no input; seconds: training time
 """
 
 import time
@@ -66,7 +68,7 @@ _ALONE: Mapping[View, str] = {"context": "contexts alone", "entity": "names alon
 
 
 class DifficultyOptions(Config):
-    """Options of the measurement, without the corpus and the encoder."""
+    """Options of the measurement, except the corpus and the encoder."""
 
     preset: Literal["quick", "paper", "custom"] = option(
         "quick",
@@ -128,7 +130,7 @@ class DifficultyConfig(DifficultyOptions):
     weights: str = option("", "Hash of the encoder.", hidden=True)
 
     def settled(self) -> Self:
-        """Return these options with the encoder's hash. Errors: ModelError if the encoder is not here."""
+        """Return these options with the encoder's hash. Errors: ModelError if the encoder is not on this computer."""
         if self.allow_download:
             return self
         return self.model_copy(update={"weights": fingerprint(self.encoder)})
@@ -143,7 +145,7 @@ def run(config: DifficultyConfig, job: Job) -> DifficultyResult:
     notes += _window_notes(answers.cut, answers.window)
     for note in notes:
         job.context.note(note)
-    repeats = np.stack([answers.pvi[view] for view in VIEWS], axis=-1)  # (repeats, n, 2)
+    repeats = np.stack([answers.pvi[view] for view in VIEWS], axis=-1)  # shape (repeats, n, 2)
     mentions = [
         Mention(
             row=instance.row,
@@ -192,7 +194,7 @@ class Trained:
 
 
 def summary(mentions: Sequence[Mention], draws: int, seed: int, trained: Trained) -> DifficultyResult:
-    """Summarise measured mentions.
+    """Return the result of a run: means, intervals and counts of its measured mentions.
 
     draws: number of bootstrap resamples; each draws whole sentences. seed: seed of the resamples.
     """
@@ -224,7 +226,7 @@ def _of_bin(values: FloatArray) -> BinBits:
 
 
 def _of_type(mentions: Sequence[Mention], n: int) -> TypeDifficulty:
-    """Summarise the mentions of one type. n: number of mentions of all types."""
+    """Return the means and counts of the mentions of one type. n: number of mentions of all types."""
     bins = Counter(mention.bin for mention in mentions)
     means = _means(np.array([[mention.pvi_entity, mention.pvi_context] for mention in mentions]))
     return TypeDifficulty(
@@ -243,14 +245,14 @@ def _means(values: FloatArray) -> Bits:
 
 
 def _bits(value: float) -> float:
-    return round(float(value), 4) + 0.0  # no -0.0
+    return round(float(value), 4) + 0.0  # adding 0.0 turns -0.0 into 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
-    """The n mentions to measure, and their types and folds.
+    """The n mentions to measure, with their types and folds.
 
-    labels: `(n,)` indices into `types`. folds: one array per repeat, the fold of each mention, `(n,)`.
+    labels: `(n,)` indices into `types`. folds: one array `(n,)` per repeat, with the fold of each mention.
     """
 
     instances: Sequence[Instance]
@@ -261,7 +263,7 @@ class Questions:
 
 
 def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, list[str]]:
-    """Return the mentions to measure, and notes for the reader. Errors: CorpusError if no mention can be measured."""
+    """Return the mentions to measure, and notes for the user. Errors: CorpusError if no mention can be measured."""
     if not corpus.labelled:
         raise CorpusError(f"{corpus.name}: is not labelled; give a corpus with entities, for example a CoNLL file.")
     chosen = sampled(instances(chain.from_iterable(corpus.batches())), config.mentions, config.seed)
@@ -278,7 +280,7 @@ def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, lis
             f"{corpus.name}: all its entities are in one {grouped_by}, so no model can be tested on unseen text;"
             f" give more {grouped_by}s{', or group by sentence' if grouped_by == 'document' else ''}."
         )
-    n = min(config.folds, n_groups)  # a fold holds at least one whole group
+    n = min(config.folds, n_groups)  # each fold needs at least one whole group
     labels = np.array([types.index(instance.type) for instance in chosen], dtype=np.int64)
     repeats = config.repeats or (3 if config.preset == "paper" else 1)
     questions = Questions(
@@ -286,7 +288,7 @@ def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, lis
         types=types,
         labels=labels,
         grouped_by=grouped_by,
-        # Seeds are 1000 apart, so that runs with neighbouring seeds share no repeat.
+        # The repeats' seeds are 1000 apart, so that runs with neighbouring seeds never use the same folds.
         folds=[folds(number, labels, n, config.seed + 1000 * repeat) for repeat in range(repeats)],
     )
     if len(counts) == 1:
@@ -307,7 +309,10 @@ def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, lis
 
 
 def _window_notes(cut: Mapping[View, int], window: int) -> list[str]:
-    """Return notes on inputs that were cut. window: maximum length of an input, in pieces."""
+    """Return notes that tell the user how many names and contexts were too long and therefore truncated.
+
+    cut: {view: number of truncated inputs}. window: maximum length of an input, in sub-word pieces.
+    """
     notes = []
     rest: Mapping[View, str] = {
         "entity": "only the beginning was used",
@@ -324,7 +329,7 @@ def _window_notes(cut: Mapping[View, int], window: int) -> list[str]:
 class Answers:
     """Results of all trainings.
 
-    pvi: {view: `(repeats, n)` bits}. strengths: {view: strength of the calibration per model}, empty without
+    pvi: {view: PVI in bits, `(repeats, n)`}. strengths: {view: calibration strength of each model}, empty without
     calibration. settings: {view: training settings}. cut: {view: number of inputs longer than `window` pieces}.
     seconds: total training time.
     """
@@ -338,7 +343,7 @@ class Answers:
 
 
 def _no_information(questions: Questions) -> Answers:
-    """Return 0 bits per mention: with one type there is nothing to predict."""
+    """Return a PVI of 0 bits for every mention. With a single type there is nothing to predict."""
     zeros = np.zeros((len(questions.folds), len(questions.instances)))
     return Answers(
         pvi=dict.fromkeys(VIEWS, zeros), strengths={}, settings={}, cut=dict.fromkeys(VIEWS, 0), window=0, seconds=0.0
@@ -347,10 +352,10 @@ def _no_information(questions: Questions) -> Answers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Training:
-    """One training of a classifier.
+    """One classifier to train.
 
-    held: `(n,)` mask of the mentions to predict; the model trains on all others. pieces: number of pieces to train on.
-    earlier: steps of the previous trainings of this view.
+    held: `(n,)` mask of the mentions to predict; the model trains on all others. pieces: number of sub-word pieces to
+    train on, over all epochs. earlier: number of optimizer steps in earlier trainings of this view.
     """
 
     seed: tuple[int, ...]
@@ -365,11 +370,15 @@ class _Training:
 
 
 def _answers(config: DifficultyConfig, questions: Questions, job: Job) -> Answers:
-    """Train the models whose predictions are missing, with the device locked. Errors: Cancelled, ModelError."""
+    """Train the models whose predictions are missing, and return the results of all models.
+
+    The device is locked during the training. Errors: Cancelled, ModelError.
+    """
     from core.models.classifier import new_classifier
     from core.models.devices import release_memory
 
-    reader = new_classifier(config.encoder, 1, device="cpu", **_encoder_options(config))  # only tokenises the inputs
+    # This classifier only tokenises the inputs.
+    reader = new_classifier(config.encoder, 1, device="cpu", **_encoder_options(config))
     chosen = questions.instances
     inputs: dict[View, list[Ids]] = {
         "entity": [reader.name(one.name) for one in chosen],
@@ -387,7 +396,7 @@ def _answers(config: DifficultyConfig, questions: Questions, job: Job) -> Answer
     with on_device(job, config.precision):
         done, total = sum(one.pieces for one in trainings if one.path.exists()), sum(one.pieces for one in trainings)
         parts = Parts(job.context, [one.pieces for one in trainings], judged=len(VIEWS))
-        # One stage, so that the time left is estimated from the speeds of both views.
+        # Both views are one stage of the run, so that the time left is estimated from the speeds of both.
         job.context.stage("training the classifiers")
         for i, one in enumerate(trainings):
             if not one.path.exists():
@@ -411,7 +420,7 @@ def _encoder_options(config: DifficultyConfig) -> dict[str, Any]:
 
 
 def settings_of(config: DifficultyConfig, view: View, n: int, width: int) -> ClassifySettings:
-    """Return the settings of the preset for `n` mentions, overridden by the options given."""
+    """Return the training settings of the preset for `n` mentions. Options that the user gave override them."""
     own = config.model_dump(include={each.name for each in fields(ClassifySettings)}, exclude_none=True)
     if epochs := getattr(config, f"{view}_epochs"):
         own["epochs"] = epochs
@@ -487,10 +496,10 @@ def _new_model(config: DifficultyConfig, questions: Questions, one: _Training, s
 
 
 def _null(config: DifficultyConfig, questions: Questions, one: _Training, report: Reporter) -> FloatArray:
-    """Return log2 probabilities `(k,)` of the types without any input.
+    """Return the null model: log2 probabilities `(k,)` of the types without any input.
 
-    They are the prior in closed form, or from a classifier that trained one epoch on empty inputs. Both views of a fold
-    share them, so that CEIM does not depend on them.
+    They are the type frequencies, or the predictions of a classifier that trained one epoch on empty inputs. Both views
+    of a fold use the same null model, so that it cancels out in CEIM.
     """
     labels = questions.labels[~one.held]
     if config.null == "closed":
@@ -505,7 +514,7 @@ def _null(config: DifficultyConfig, questions: Questions, one: _Training, report
 
 
 class _Stoppable(Silent):
-    """Reporter that reports nothing, but lets the run be cancelled."""
+    """Reporter that reports nothing, but still lets the user cancel the run."""
 
     def __init__(self, report: Reporter) -> None:
         self.check = report.check  # type: ignore[method-assign]

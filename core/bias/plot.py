@@ -11,9 +11,12 @@ from core.bias.result import Bits, Intervals
 from core.charts import COLOURS, INK, figure, plain
 from core.results import BoolArray, FloatArray, IntArray
 
-BAR = 0.25  # bits per bar; the border of the CEIM bins, 0.5 bits, must be a multiple of this
-SIDE = 24  # bars on each side of zero; the outermost bars also count all values beyond them
-BIN_LOOKS: Mapping[str, tuple[str, str, str]] = {  # name, colour, symbol
+# Width of a bar of the histogram, in bits. The border of the CEIM bins, 0.5 bits, must be a multiple of it.
+BAR = 0.25
+# Number of bars on each side of zero. The two outermost bars also count all values beyond them.
+SIDE = 24
+# {CEIM bin: (name in the legend, colour, symbol)}
+BIN_LOOKS: Mapping[str, tuple[str, str, str]] = {
     "low": ("context more informative", "#0072B2", "triangle-down"),
     "near_zero": ("about equal", "#8F8F8F", "circle"),
     "high": ("name more informative", "#D55E00", "triangle-up"),
@@ -23,10 +26,10 @@ _PALE = 0.35
 
 
 def ceim_bars(ceim: FloatArray, band: float = 0.5) -> IntArray:
-    """Return the bar of each value, `(n,)`: bar i spans i to i + 1 quarters of a bit.
+    """Return the histogram bar of each CEIM value, `(n,)`. Bar i covers 0.25 i to 0.25 (i + 1) bits.
 
-    A value on the border of two bars belongs to the upper one, but to the lower one if it is -band or less. So all
-    values of a bar are in the same bin: low (<= -band), near zero, or high (>= band).
+    A value on the border of two bars is in the upper bar; if the value is -band or less, it is in the lower bar. All
+    values of a bar are therefore in the same CEIM bin: low (<= -band), near zero, or high (>= band).
     """
     outer: FloatArray = np.where(ceim <= -band, np.ceil(ceim / BAR) - 1, np.floor(ceim / BAR))
     bars: IntArray = np.clip(outer, -SIDE, SIDE - 1).astype(np.int64)
@@ -34,7 +37,7 @@ def ceim_bars(ceim: FloatArray, band: float = 0.5) -> IntArray:
 
 
 def bar_words(bar: int) -> str:
-    """Return the range of a bar in words."""
+    """Return the range of a bar as text, such as `0.25 to 0.50 bits`."""
     low, high = bar * BAR, (bar + 1) * BAR
     if bar in (-SIDE, SIDE - 1):
         return f"{high:z.2f} bits or less".replace("-", "−") if bar < 0 else f"{low:z.2f} bits or more"
@@ -43,7 +46,7 @@ def bar_words(bar: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CeimPanel:
-    """One panel of the histogram. bars, bins: bar and bin of each mention, `(n,)`. weak: warning about few mentions."""
+    """One panel of the histogram. bars, bins: `(n,)`, bar and CEIM bin of each mention. weak: warning if n is small."""
 
     name: str
     bars: IntArray
@@ -52,7 +55,7 @@ class CeimPanel:
 
 
 def ceim_histogram(panels: Sequence[CeimPanel], band: float = 0.5) -> go.Figure:
-    """Draw panels in a column with a shared axis in bits. A click on a bar sends its `customdata`: (panel, bar)."""
+    """Draw one histogram per panel, one above the other. A click on a bar sends its `customdata`: (panel, bar)."""
     fig = _stacked(panels)
     for number, panel in enumerate(panels):
         kinds = np.asarray(panel.bins, dtype=object)
@@ -75,7 +78,7 @@ def ceim_histogram(panels: Sequence[CeimPanel], band: float = 0.5) -> go.Figure:
                 hovertemplate="%{hovertext} mentions<extra></extra>",
             )
     widest = max((int(max(-panel.bars.min(), panel.bars.max() + 1)) for panel in panels if len(panel.bars)), default=8)
-    # Symmetric, at least two bits on each side, so that the sign of CEIM is visible.
+    # The axis is symmetric, with at least two bits on each side, so that the sign of CEIM is visible.
     end = max(widest, 8) * BAR + BAR / 2
     fig.update_xaxes(range=[-end, end], showgrid=False, zeroline=False, fixedrange=True)
     fig.update_xaxes(title="name minus context (CEIM), bits", row=len(panels))
@@ -144,7 +147,7 @@ def v_information_bars(rows: Sequence[Informed]) -> go.Figure:
 def pvi_scatter(context: FloatArray, entity: FloatArray, bins: Sequence[str], numbers: IntArray) -> go.Figure:
     """Draw mentions by the PVI of their context (x) and of their name (y), `(m,)` bits, with WebGL.
 
-    numbers: numbers `(m,)` of the mentions, sent on a click.
+    numbers: `(m,)` numbers of the mentions; a click on a point sends the mention's number.
     """
     fig = figure(460, x="information of the context (PVI), bits", y="information of the name (PVI), bits")
     kinds = np.asarray(bins, dtype=object)
@@ -171,7 +174,7 @@ def pvi_scatter(context: FloatArray, entity: FloatArray, bins: Sequence[str], nu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaggerPoint:
-    """A tagger. plain, hard: F1 per seed on the plain and the harder set. best: see `best_of_both`."""
+    """One tagger. plain, hard: F1 per seed on the plain and on the harder set. best: True on the Pareto front."""
 
     name: str
     plain: Sequence[float]
@@ -183,7 +186,8 @@ def frontier(points: Sequence[TaggerPoint], *, x: str, y: str) -> go.Figure:
     """Draw test F1 against F1 on a harder set, one point per tagger: mean and standard deviation over seeds."""
     fig = figure(380, x=plain(x), y=plain(y))
     means = [float(np.mean(point.plain)) for point in points]
-    middle = (min(means) + max(means)) / 2  # labels extend inwards, so that none is cut off
+    # Labels extend towards the middle of the figure, so that none is cut off at the border.
+    middle = (min(means) + max(means)) / 2
     looks = (
         (False, COLOURS["filtered"], "circle-open", "another tagger is at least as good on both and better on one"),
         (True, COLOURS["S_C"], "diamond", "no other tagger is at least as good on both and better on one"),
@@ -217,8 +221,11 @@ def _spread(f1s: Sequence[float]) -> float:
 
 
 def best_of_both(plain_f1: FloatArray, hard_f1: FloatArray) -> BoolArray:
-    """Return a mask `(n,)` of the Pareto front: no other tagger is at least as good on both and better on one."""
-    # Equal points do not dominate each other, so taggers with the same scores are both kept.
+    """Return a mask `(n,)` of the taggers on the Pareto front.
+
+    A tagger is on the front unless another tagger is at least as good on both sets and better on one.
+    """
+    # Two taggers with equal scores do not beat each other, so both can be on the front.
     ahead = (plain_f1[None] >= plain_f1[:, None]) & (hard_f1[None] >= hard_f1[:, None])
     better = (plain_f1[None] > plain_f1[:, None]) | (hard_f1[None] > hard_f1[:, None])
     beaten: BoolArray = np.any(ahead & better, axis=1)
@@ -226,5 +233,5 @@ def best_of_both(plain_f1: FloatArray, hard_f1: FloatArray) -> BoolArray:
 
 
 def _short(name: str) -> str:
-    """Shorten `name` to 24 characters. Keep its end, because it holds the id."""
+    """Shorten `name` to 24 characters. Keep its end, because it contains the run's id."""
     return plain(name if len(name) <= 24 else f"{name[:15]}…{name[-8:]}")

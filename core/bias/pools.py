@@ -1,13 +1,13 @@
-"""Mentions and sentences to draw from: pools of high and low PVI, and training sets by CEIM.
+"""Draw training sets by CEIM, and find pools of mentions whose name or context has high or low PVI.
 
-The thresholds of the pools are our own, because Ma et al. 2023 print none (SOURCES.md, Rebuilding). `low_share` and
-`base_and` draw the sets of their Fig. 4 and Table 3, with more or fewer low-CEIM mentions. A sentence is drawn at most
-once and keeps all its labels.
+Ma et al. 2023 state no thresholds for the pools, so the thresholds are our own (SOURCES.md, Rebuilding). `low_share`
+and `base_and` draw the sets of their Fig. 4 and Table 3, with more or fewer low-CEIM mentions. A sentence is drawn at
+most once and keeps all its labels.
 
-All sets of Fig. 4 have the same size. Their share counts sentences with a low-CEIM mention. The share of low-CEIM
-mentions is lower, because these sentences have other mentions too; each set reports both numbers of mentions
-(`Rebuilt.low`, `Rebuilt.measured`). With the same seed, the set of a larger share contains the low-CEIM sentences of
-every smaller share.
+All sets of Fig. 4 have the same size. Their share is the proportion of sentences with a low-CEIM mention. The
+proportion of low-CEIM mentions is smaller, because these sentences have other mentions too; each set reports both
+numbers of mentions (`Rebuilt.low`, `Rebuilt.measured`). With the same seed, the low-CEIM sentences of a set are also in
+every set with a larger share.
 """
 
 import re
@@ -24,17 +24,20 @@ from core.errors import ConfigError
 from core.results import BoolArray, FloatArray
 
 AUTO = "auto"
-FEW, BOTTOM = 0.05, 0.2  # auto: if fewer than 5% of a type's names are below 0 bits, its lowest 20% are low
-RUNGS = tuple(f"{share}%" for share in range(90, -1, -10))  # thresholds of "high" in the order `ladder` tries them
-LOW = "low"  # bin of CEIM
+# With `auto`, a type's lowest 20% of names are low if fewer than 5% of its names are below 0 bits.
+FEW, BOTTOM = 0.05, 0.2
+# Thresholds of "high" in the order in which `ladder` tries them: "90%", "80%", ..., "0%".
+RUNGS = tuple(f"{share}%" for share in range(90, -1, -10))
+# Name of the CEIM bin of mentions whose context is more informative than their name.
+LOW = "low"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """Thresholds of PVI, each in bits (`0.5`) or as a quantile over the type's mentions (`50%`: the median).
+    """Thresholds of PVI: a number of bits (`0.5`), or a quantile of the mentions of a type (`50%`: the median).
 
-    entity_low: highest PVI of a low name; `auto`: below 0 bits, or the lowest 20%. entity_high, context_high: lowest
-    PVI of a high name or context. A name that is low is not high.
+    entity_low: a name with at most this PVI is low; `auto`: below 0 bits, or the lowest 20%. entity_high, context_high:
+    a name or context with at least this PVI is high. A low name is never also high.
     """
 
     entity_low: str = AUTO
@@ -44,7 +47,7 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pools:
-    """Masks `(m,)` of mentions. entity_low, entity_high: name of low or high PVI. context_high: context of high PVI.
+    """Masks `(m,)` of mentions: name of low PVI, name of high PVI, and context of high PVI.
 
     An unmeasured mention is in no pool. reached: quantile, such as "30%", to which `ladder` lowered the thresholds of
     "high"; "" if it did not lower them.
@@ -69,17 +72,20 @@ class Pools:
 
 
 def check(threshold: str) -> str:
-    """Return `threshold` unchanged. Errors: ConfigError if it is not a threshold."""
+    """Return `threshold` unchanged. Errors: ConfigError if it is neither a number of bits nor a quantile."""
     if threshold != AUTO:
         _parse(threshold)
     return threshold
 
 
 def find_pools(kinds: Sequence[str], entity: FloatArray, context: FloatArray, thresholds: Thresholds) -> Pools:
-    """Sort the measured mentions into pools, per type. kinds: m types. entity, context: PVI `(m,)`, bits or NaN."""
+    """Return the pools of the measured mentions, found for each type separately.
+
+    kinds: type of each of the m mentions. entity, context: PVI `(m,)` in bits, NaN if not measured.
+    """
     types = np.array(kinds, dtype=np.str_)
     low, high, good = (np.zeros(len(types), np.bool_) for _ in range(3))
-    # Per type, because a frequent type has a high prior and therefore a lower PVI in all mentions.
+    # Compare mentions of one type only. A frequent type has a high prior, so all its mentions have lower PVI.
     for kind in np.unique(types):
         rows = np.flatnonzero((types == kind) & ~np.isnan(entity) & ~np.isnan(context))
         if len(rows):
@@ -90,15 +96,16 @@ def find_pools(kinds: Sequence[str], entity: FloatArray, context: FloatArray, th
 
 
 def ladder(kinds: Sequence[str], entity: FloatArray, context: FloatArray, thresholds: Thresholds) -> list[Pools]:
-    """Return nested pools: first by `thresholds`, then with thresholds of "high" that fall step by step.
+    """Return pools of growing size: first by `thresholds`, then with lower and lower thresholds of "high".
 
-    The last pools exclude only low names. Parameters as in `find_pools`. A threshold that adds no mention is left out.
+    In the last pools, all measured contexts and all names that are not low count as high. A lower threshold that adds
+    no mention is skipped. Parameters: see `find_pools`.
     """
     pools = [find_pools(kinds, entity, context, thresholds)]
     for rung in RUNGS:
         last, lowered = pools[-1], replace(thresholds, entity_high=rung, context_high=rung)
         more = find_pools(kinds, entity, context, lowered)
-        # The union, because a threshold in bits may admit mentions of a type that a quantile does not.
+        # Take the union with the previous pools: a threshold in bits may admit mentions that a quantile excludes.
         names, contexts = last.entity_high | more.entity_high, last.context_high | more.context_high
         if names.sum() > last.entity_high.sum() or contexts.sum() > last.context_high.sum():
             pools.append(replace(last, entity_high=names, context_high=contexts, reached=rung))
@@ -109,7 +116,8 @@ def _low(values: FloatArray, threshold: str) -> BoolArray:
     if threshold != AUTO:
         return values <= _bits(values, threshold)
     below: BoolArray = values < 0
-    # A name below 0 bits misleads, so it is low. Without the quantile, a type with few such names would have no pool.
+    # A name below 0 bits is misleading, so it counts as low. If a type has few such names, use a quantile instead,
+    # because the pool of low names would be too small.
     return below if below.mean() >= FEW else values <= np.quantile(values, BOTTOM)
 
 
@@ -132,17 +140,17 @@ def _parse(threshold: str) -> tuple[float, bool]:
 
 
 class Mark(NamedTuple):
-    """A measured mention that is not held out. row: row of its sentence. bin: bin of its CEIM."""
+    """A measured mention that is not in a held-out sentence. row: row of its sentence. bin: bin of its CEIM."""
 
     row: int
     bin: str
 
 
 def low_share(training: Training, share: float, size: int, seed: int) -> Rebuilt:
-    """Draw a set of `size` sentences as in Ma et al. 2023, Fig. 4.
+    """Draw a training set of `size` sentences as in Ma et al. 2023, Fig. 4.
 
-    share: proportion of sentences that have a low-CEIM mention; the others have none. Errors: ConfigError if there are
-    too few sentences with or without such a mention.
+    share: proportion of sentences with a low-CEIM mention; the others have none. Errors: ConfigError if the training
+    set has too few sentences of one of the two kinds.
     """
     marks, n_low = _marks(training), round(share * size)
     with_low = _with_low(marks)
@@ -155,9 +163,8 @@ def low_share(training: Training, share: float, size: int, seed: int) -> Rebuilt
 def base_and(training: Training, bin: str, size: int, seed: int) -> Rebuilt:
     """Draw a set as in Ma et al. 2023, Table 3: `size` random sentences, and `size` more with a mention of `bin`.
 
-    If `bin` is "none", no sentences are added. If `bin` is "near_zero" or "high", the added sentences have no low-CEIM
-    mention.
-    Errors: see `low_share`.
+    bin: CEIM bin. If it is "none", no sentences are added. If it is "near_zero" or "high", the added sentences have no
+    low-CEIM mention. Errors: see `low_share`.
     """
     marks = _marks(training)
     rows = _draw(marks, lambda mark: True, size, seed=seed, name="with a measured mention")
@@ -186,11 +193,11 @@ def _draw(
     name: str,
     excluded: Collection[int] = (),
 ) -> list[int]:
-    """Draw the rows of `n` sentences that have a mention in the pool and are not in `excluded`.
+    """Draw `n` sentences that have a mention for which `in_pool` is true, and return their rows.
 
-    name: description of these sentences in the error.
+    excluded: rows that must not be drawn. name: description of the sentences for the error message.
     """
-    # Take a prefix of one shuffle, so that with the same seed the set of a larger share contains that of a smaller one.
+    # Take the first rows of one shuffle. With the same seed, a larger draw then contains every smaller draw.
     pool = [mark.row for mark in marks if in_pool(mark)]
     rows = [row for row in dict.fromkeys(Random(seed).sample(pool, len(pool))) if row not in excluded]
     if len(rows) < n:

@@ -1,7 +1,7 @@
-"""Pointwise V-information (PVI) of mentions: inputs of the classifiers, folds and formulas, without models.
+"""Pointwise V-information (PVI) of mentions: inputs of the classifiers, folds and formulas. The models are elsewhere.
 
-PVI is from Ethayarajh et al. 2022, PVI of names and contexts from Ma et al. 2023, section 2 (SOURCES.md, Mentions and
-inputs).
+PVI is from Ethayarajh et al. 2022; PVI of names and contexts is from Ma et al. 2023, section 2 (SOURCES.md, Mentions
+and inputs).
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,8 @@ from core.text.sentence import Sentence
 View = Literal["entity", "context"]
 VIEWS: tuple[View, ...] = ("entity", "context")
 Group = Literal["", "sentence", "document"]
-STRENGTHS = np.linspace(0, 2, 41)  # tempering: 0 gives the prior, 1 the model itself, 2 is twice as confident
+# Strengths of tempering to try. 0 gives the prior, 1 the unchanged model, and 2 doubles its distance from the prior.
+STRENGTHS = np.linspace(0, 2, 41)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +32,12 @@ class Instance:
 
     @property
     def name(self) -> tuple[str, ...]:
-        """Words that the name classifier gets."""
+        """Words of the mention: the input of the name classifier."""
         return self.sentence.tokens[self.start : self.end]
 
     @property
     def sides(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Words before and after the mention. One mask between them hides the length of the name."""
+        """Words before and after the mention. The context classifier gets one mask token in place of the name."""
         return self.sentence.tokens[: self.start], self.sentence.tokens[self.end :]
 
 
@@ -50,28 +51,31 @@ def instances(sentences: Iterable[Sentence]) -> list[Instance]:
 
 
 def sampled(mentions: Sequence[Instance], n: int, seed: int) -> list[Instance]:
-    """Draw whole sentences until they hold at least `n` mentions; return these in order. n: 0 returns all."""
+    """Draw random sentences until they have at least `n` mentions together. Return all their mentions, in order.
+
+    n: 0 returns all mentions.
+    """
     if not n or len(mentions) <= n:
         return list(mentions)
     rows, counts = np.unique([mention.row for mention in mentions], return_counts=True)
     order = np.random.default_rng([seed, len(rows)]).permutation(len(rows))
-    # Take a prefix of one shuffle, so that with the same seed a smaller sample is part of a larger one.
+    # Take the first sentences of one shuffle. With the same seed, a larger sample then contains every smaller one.
     enough = int(np.searchsorted(np.cumsum(counts[order]), n)) + 1
-    # Whole sentences, because the context of one mention holds the other mentions of its sentence.
+    # Draw whole sentences, because each mention is part of the context of the other mentions in its sentence.
     kept = set(rows[order[:enough]].tolist())
     return [mention for mention in mentions if mention.row in kept]
 
 
 def groups(mentions: Sequence[Instance], by: Group, folds: int) -> tuple[IntArray, Literal["sentence", "document"]]:
-    """Return the group of each mention, `(n,)` from 0, and the kind of group. Equal sentences share a group.
+    """Return the group of each mention, `(n,)` from 0, and the kind of group. Equal sentences are in one group.
 
-    by: "" groups by document if every document is known and there are at least `folds` of them. A mention whose
-    document is unknown is grouped by its sentence.
+    by: "" groups by document if every document is known and there are at least `folds` documents, else by sentence.
+    With "document", a mention whose document is unknown is grouped by its sentence.
     """
     documents = [mention.sentence.doc for mention in mentions]
     known = None not in documents and len(set(documents)) >= folds
     chosen: Literal["sentence", "document"] = ("document" if known else "sentence") if by == "" else by
-    # The prefix keeps a document's name and an equal id of a sentence apart.
+    # The prefixes d and s prevent a document and a sentence with the same id from sharing a group.
     names = [
         f"d {document}" if chosen == "document" and document is not None else f"s {mention.sentence.id}"
         for document, mention in zip(documents, mentions, strict=True)
@@ -83,13 +87,13 @@ def groups(mentions: Sequence[Instance], by: Group, folds: int) -> tuple[IntArra
 def folds(groups: IntArray, types: IntArray, n: int, seed: int) -> IntArray:
     """Return the fold of each mention, `(m,)` from 0 to n - 1. groups, types: `(m,)`, numbered from 0.
 
-    Groups are never split. They are placed from the largest to the smallest. Each goes to the fold that holds the
-    fewest mentions of its types, weighted by the group's share of each type. This is a greedy descent on the chi-square
-    of types over folds.
+    Groups are never split. They are assigned from the largest to the smallest. Each goes to the fold that has the
+    fewest mentions of its types so far, weighted by the group's share of each type. This is a greedy descent on the
+    chi-square of types over folds.
     """
     counts = np.zeros((int(groups.max()) + 1, int(types.max()) + 1))
     np.add.at(counts, (groups, types), 1)
-    # Shuffle, then sort stably: groups of equal size are in random order, reproducible from the seed.
+    # Shuffle, then sort stably by size, so that groups of equal size are in a random but reproducible order.
     shuffled = np.random.default_rng(seed).permutation(len(counts))
     order = shuffled[np.argsort(-counts[shuffled].sum(1), kind="stable")]
     share = counts / np.maximum(counts.sum(0), 1)
@@ -97,7 +101,8 @@ def folds(groups: IntArray, types: IntArray, n: int, seed: int) -> IntArray:
     fold_of = np.zeros(len(counts), dtype=np.int64)
     for group in order.tolist():
         cost = fold_counts @ share[group]
-        # Costs within rounding are equal. Of the cheapest folds the smallest is taken, which keeps sizes even.
+        # Costs that differ only by rounding count as equal. Of the cheapest folds, the one with fewest mentions is
+        # taken, which keeps the sizes even.
         cheapest = np.flatnonzero(cost <= cost.min() + 1e-12)
         fold_of[group] = fold = cheapest[fold_counts[cheapest].sum(1).argmin()]
         fold_counts[fold] += counts[group]
@@ -107,22 +112,22 @@ def folds(groups: IntArray, types: IntArray, n: int, seed: int) -> IntArray:
 def entropy(types: IntArray) -> float:
     """Return H(Y) of labels `(n,)` in bits, the upper bound of V-information."""
     shares = np.bincount(types) / len(types)
-    # + 0.0 turns the -0.0 of a single type into 0.0.
+    # With a single type the sum is -0.0; adding 0.0 turns it into 0.0.
     return float(-sum(share * np.log2(share) for share in shares if share) + 0.0)
 
 
 def log2_prior(types: IntArray, n_types: int) -> FloatArray:
     """Return the null model of training labels `(n,)` as log2 probabilities `(n_types,)`.
 
-    A classifier without input would learn the frequencies of the labels, so none is trained. Half a mention is added to
-    each type, so that a type without training labels has a probability above zero.
+    A classifier without input would only learn the frequencies of the labels, so the frequencies are used directly.
+    Half a mention is added to each type, so that a type without training labels has a probability above zero.
     """
     counts = np.bincount(types, minlength=n_types) + 0.5
     return np.log2(counts / counts.sum())  # type: ignore[no-any-return]
 
 
 def pvi(log2_model: FloatArray, log2_null: FloatArray) -> FloatArray:
-    """Return PVI(x -> y) = -log2 g[null](y) + log2 g'[x](y) in bits, `(n,)`; below 0 is worse than the prior.
+    """Return PVI(x -> y) = -log2 g[null](y) + log2 g'[x](y) in bits, `(n,)`. Negative: worse than the prior.
 
     log2_model, log2_null: log2 probabilities `(n,)` of each mention's true type, with and without its input.
     """
@@ -130,8 +135,8 @@ def pvi(log2_model: FloatArray, log2_null: FloatArray) -> FloatArray:
 
 
 def tempered(log2_model: FloatArray, log2_null: FloatArray, strength: float) -> FloatArray:
-    """Interpolate log2 distributions `(n, k)`: strength 0 is the null model, 1 the model, above 1 extrapolates."""
-    # Normalise, because the geometric mean of two distributions does not sum to 1.
+    """Return log2 distributions `(n, k)` between the null model (strength 0) and the model (1), or beyond it."""
+    # Normalise, because a weighted geometric mean of two distributions does not sum to 1.
     mixed = log2_null + strength * (log2_model - log2_null)
     return mixed - np.logaddexp2.reduce(mixed, axis=1, keepdims=True)
 
@@ -139,18 +144,18 @@ def tempered(log2_model: FloatArray, log2_null: FloatArray, strength: float) -> 
 def calibrated(
     log2_model: FloatArray, log2_null: FloatArray, types: IntArray, folds: IntArray
 ) -> tuple[FloatArray, list[float]]:
-    """Return held-out predictions `(n, k)`, tempered per fold, and the strength of each fold.
+    """Return held-out predictions `(n, k)`, tempered per fold, and the strength used for each fold.
 
-    log2_model, log2_null: held-out log2 distributions `(n, k)`. types, folds: `(n,)`. A fold gets the strength that is
-    best for the predictions of all other folds.
+    log2_model, log2_null: held-out log2 distributions `(n, k)`. types, folds: `(n,)`. The strength of a fold is the
+    best one for the predictions of all other folds.
 
     A classifier that overfits a few sentences is overconfident on others. A confident mistake costs so many bits that
-    V-information can become negative. V-information is defined by the best member of the model family; a tempered
-    classifier is a member too (its last layer scaled and shifted). A fold's predictions do not influence its strength.
-    Its labels do, slightly: the models that predict the other folds were trained on them.
+    V-information can become negative. V-information is defined by the best member of the model family. A tempered
+    classifier is a member too, because tempering only scales and shifts its last layer. A fold's predictions do not
+    influence its strength. Its labels do, slightly: the models that predict the other folds were trained on them.
     """
     rows, result, chosen = np.arange(len(types)), log2_model.copy(), []
-    # A grid search over 41 strengths is cheap. Of equally good strengths the lowest is taken.
+    # Grid search over 41 strengths. `argmax` takes the lowest of equally good ones.
     log2_true = np.stack([tempered(log2_model, log2_null, strength)[rows, types] for strength in STRENGTHS])
     for fold in np.unique(folds):
         in_fold = folds == fold
@@ -162,9 +167,9 @@ def calibrated(
 def interval(
     values: FloatArray, groups: IntArray, *, draws: int, seed: int, level: float = 0.95
 ) -> tuple[FloatArray, FloatArray]:
-    """Return lower and upper bounds `(k,)` of percentile bootstrap intervals of the means of `values`, `(n, k)`.
+    """Return lower and upper bounds `(k,)` of percentile bootstrap intervals of the column means of `values`, `(n, k)`.
 
-    groups: group of each row, `(n,)`; whole groups are resampled.
+    groups: group of each row, `(n,)`; whole groups are resampled. level: confidence level.
     """
     _, inverse = np.unique(groups, return_inverse=True)
     m = int(inverse.max()) + 1
@@ -173,7 +178,8 @@ def interval(
     rng = np.random.default_rng(seed)
     means = np.empty((draws, values.shape[1]))
     for i in range(draws):
-        # Resample groups: errors within a group are correlated, so single mentions would give too narrow intervals.
+        # Resample whole groups. Errors within a group are correlated, so resampling single mentions would make the
+        # intervals too narrow.
         times = np.bincount(rng.integers(m, size=m), minlength=m)
         means[i] = times @ sums / (times @ sizes)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)

@@ -1,8 +1,8 @@
 """`rebuild`: a training set with less informative names, more informative contexts, or other shares of CEIM bins.
 
-The methods are those of Ma et al. 2023, section 4, and DataAug, one of their baselines. LPFT is an option of
-`finetune`. MINER is left out: its span classifier is another model, and its released code trains another loss than the
-paper prints (SOURCES.md, MINER). Only training data is rebuilt, never a set that taggers are tested on (SOURCES.md,
+The methods are those of Ma et al. 2023, section 4, and DataAug, one of their baselines. LPFT, another baseline, is an
+option of `finetune`. MINER is left out: it needs a span classifier, and its released code trains a loss that differs
+from the paper (SOURCES.md, MINER). Only training data is rebuilt, never a set that taggers are tested on (SOURCES.md,
 Rebuilding).
 """
 
@@ -41,8 +41,10 @@ from core.shown import count
 from core.tagging.evaluations import labelled
 from core.text.sentence import Sentence
 
-TESTING = ("finetune", "experiment", "assist", "evaluate")  # kinds of runs that have a test set
-HELD_OUT = ("dev", "test", "also_test", "holdout")  # inputs of a run from which no training set may be made
+# Kinds of runs that have a test set.
+TESTING = ("finetune", "experiment", "assist", "evaluate")
+# Inputs of a run that must not become training data.
+HELD_OUT = ("dev", "test", "also_test", "holdout")
 # Words that replace "train" in the name of a dev or test set.
 _OTHER_PARTS = ("dev", "devel", "valid", "validation", "val", "test")
 Method = Literal["random2low", "highc2low", "redundant2low", "random2high", "low2high", "low-share", "dataaug"]
@@ -53,23 +55,29 @@ METHODS: Mapping[str, Callable[[Training, Sequence[Pools], float, int], Rebuilt]
     "random2high": random2high,
     "low2high": low2high,
 }
-NAMES = ("random2low", "highc2low", "redundant2low")  # methods that lower the thresholds to reach the rate
-EDITION = "2"  # version of METHODS; raise it if the same options give other sets
-SHARES_EDITION = "2"  # version of `low-share`
-READS: Mapping[str, tuple[str, ...]] = {  # pools that must not be empty
+# Methods that lower the thresholds of "high" if the rate cannot be reached otherwise.
+NAMES = ("random2low", "highc2low", "redundant2low")
+# Version of METHODS. Raise it if a code change makes the same options give other sets.
+EDITION = "2"
+# Version of the method `low-share`.
+SHARES_EDITION = "2"
+# {method: pools that it needs, which must not be empty}
+READS: Mapping[str, tuple[str, ...]] = {
     "random2low": ("entity_high", "entity_low"),
     "highc2low": ("both_high", "entity_low"),
     "redundant2low": ("entity_high", "entity_low"),
     "random2high": ("context_high",),
     "low2high": ("context_high",),
 }
-# A corpus may share stock phrases with a held-out set: up to 20 sentences, or up to 10% of the smaller set.
+# Most sentences that a corpus may share with a held-out set: 20, or 10% of the smaller of the two sets. Some overlap is
+# allowed because stock phrases occur in both.
 STOCK, SHARED = 20, 0.1
-NEARLY = 0.9  # if at least this share of the smaller set is also in the larger one, refuse the corpus
+# A corpus is refused if it shares at least this proportion of the smaller set, even if that is less than STOCK.
+NEARLY = 0.9
 
 
 class RebuildOptions(Config):
-    """Options that all methods share: thresholds, sizes and the seed."""
+    """Options that do not depend on the training set: thresholds, sizes and the seed."""
 
     entity_low: str = option(
         pools.AUTO,
@@ -101,12 +109,12 @@ class RebuildOptions(Config):
 
     @property
     def thresholds(self) -> Thresholds:
-        """Thresholds of low and high information."""
+        """Thresholds of low and high PVI, from these options."""
         return Thresholds(entity_low=self.entity_low, entity_high=self.entity_high, context_high=self.context_high)
 
 
 class RebuildConfig(RebuildOptions):
-    """Options of a `rebuild` run: the training set, the method, and the measurement."""
+    """Options of a `rebuild` run: the training set, the method, and the `difficulty` run that measured the set."""
 
     train: str = option(..., "Training set to change: labelled sentences (L_C), never a test set.", corpus=True)
     method: Method = option(
@@ -138,7 +146,7 @@ class RebuildConfig(RebuildOptions):
     def settled(self) -> Self:
         """Return these options with the hash of the encoder or the version of the method.
 
-        Errors: ModelError if the encoder is not here.
+        Errors: ModelError if the encoder is not on this computer.
         """
         if self.method == "dataaug":
             return self.model_copy(update={"weights": fingerprint(self.encoder)})
@@ -147,7 +155,7 @@ class RebuildConfig(RebuildOptions):
     @field_validator("rate", mode="before")
     @classmethod
     def _rate(cls, rate: object) -> object:
-        """Accept `20%` for 0.2."""
+        """Convert a percentage such as `20%` to 0.2. Return any other value unchanged."""
         return float(rate[:-1]) / 100 if isinstance(rate, str) and rate[-1:] == "%" and rate[:-1].strip() else rate
 
 
@@ -187,7 +195,7 @@ def run(config: RebuildConfig, job: Job) -> RebuildResult:
 
 
 def refuse_tests(corpus: Corpus, store: RunStore) -> None:
-    """Check that `corpus` is neither a robustness set nor the test set of a run. Errors: ConfigError."""
+    """Raise a ConfigError if `corpus` is a robustness set or the test set of a run."""
     if corpus.origin.get("kind") in get_args(Perturbation):
         raise ConfigError(
             f"{corpus.name}: is a robustness set ({corpus.origin['kind']}), made for testing; only training data is"
@@ -208,8 +216,8 @@ def held_out(
 ) -> list[str]:
     """Return the texts of all sentences in `holdout`.
 
-    sentences: all sentences of `train`. note: function that is called with each note for the user.
-    Errors: CorpusError if too many sentences of `train` are in a held-out set.
+    sentences: all sentences of `train`. note: function to call with each note for the user. Errors: CorpusError if too
+    many sentences of `train` are in a held-out set.
     """
     if not holdout:
         note("No dev or test set was given, so the corpus was not compared with one; give its dev and test sets.")
@@ -262,7 +270,7 @@ def _measures(config: RebuildConfig, job: Job, sentences: Sequence[Sentence]) ->
 
 
 def _pools_of(config: RebuildConfig, training: Training) -> list[Pools]:
-    """Return the pools to draw from, most demanding first; none if the method uses no pools."""
+    """Return the pools to draw from, highest thresholds first; [] if the method uses no pools."""
     if config.method not in METHODS:
         return []
     by = ladder if config.method in NAMES else lambda *given: [find_pools(*given)]
@@ -270,9 +278,9 @@ def _pools_of(config: RebuildConfig, training: Training) -> list[Pools]:
 
 
 def check_pools(method: str, rungs: Sequence[Pools], corpus: str) -> None:
-    """Check that the pools of the method hold mentions.
+    """Check that the pools that the method needs contain mentions.
 
-    Errors: CorpusError if one is empty, even with the lowest thresholds, or if there is only one type.
+    Errors: CorpusError if one of them is empty even with the lowest thresholds, or if the corpus has only one type.
     """
     if method not in READS:
         return
@@ -290,7 +298,7 @@ def check_pools(method: str, rungs: Sequence[Pools], corpus: str) -> None:
 
 
 def rebuild(config: RebuildConfig, training: Training, rungs: Sequence[Pools]) -> Rebuilt:
-    """Return the new set. rungs: pools to draw from, most demanding first."""
+    """Return the rebuilt training set. rungs: pools to draw from, highest thresholds first."""
     if config.method == "dataaug":
         return dataaug(training, by_tokenizer(load_tokenizer(config.encoder)), config.seed)
     if config.method != "low-share":
@@ -301,7 +309,7 @@ def rebuild(config: RebuildConfig, training: Training, rungs: Sequence[Pools]) -
 
 
 def _sizes(rungs: Sequence[Pools], outcome: Rebuilt) -> dict[str, dict[str, int]]:
-    """Return the sizes of the pools that were drawn from; see `Pools.sizes`."""
+    """Return {pool: {type: number of mentions}} of the pools that the method drew from; {} if it used none."""
     return next((pools.sizes() for pools in rungs if pools.reached == outcome.reached), {})
 
 
@@ -326,11 +334,11 @@ def _notes(outcome: Rebuilt) -> list[str]:
 
 
 def _sealed(config: RebuildConfig, job: Job, train: Corpus, sentences: list[Sentence], outcome: Rebuilt) -> Corpus:
-    """Store the new set as a corpus; if nothing changed, return the training corpus itself."""
+    """Store the new set as a corpus and return it. If nothing changed, return the training corpus."""
     if outcome.sentences == sentences:
         return train
     origin = {"run": job.context.run.id, "from": train.fingerprint, "method": config.method}
-    # The name holds the method and all options that are not at their default.
+    # The corpus's name contains the method and all options that differ from their default.
     text = f"{config.method} {config.rate * 100:.6g}%"
     options: tuple[str, ...] = ("entity_low", "entity_high", "context_high")
     if config.method == "dataaug":
@@ -347,12 +355,12 @@ def _sealed(config: RebuildConfig, job: Job, train: Corpus, sentences: list[Sent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """Expected outcome of a rebuild.
+    """Expected outcome of a rebuild, in numbers.
 
-    pools, reached: as in `RebuildResult`. of, measured: number of mentions of the training set, and of those that were
-    measured. wanted, able: number of mentions to change, and of those that can be changed. bins: {CEIM bin: number of
-    sentences with a mention in it}. low, drawn: number of low-CEIM mentions and of all measured mentions in a set drawn
-    by CEIM. empty: reason why the rebuild cannot run, or "".
+    pools, reached: see `RebuildResult`. of, measured: all mentions of the training set, and those that were measured.
+    wanted, able: mentions to change, and those that can be changed. bins: {CEIM bin: number of sentences with a mention
+    in it}. low, drawn: low-CEIM mentions and all measured mentions of a set drawn by CEIM. empty: reason why the
+    rebuild cannot run, else "".
     """
 
     pools: Mapping[str, Mapping[str, int]]
@@ -370,9 +378,9 @@ class Preview:
 def preview(
     config: RebuildConfig, train: Corpus, mentions: Sequence[Mention], training: Training, store: RunStore
 ) -> Preview:
-    """Return what the chosen method would change in the training set, without its sentences.
+    """Return what the chosen method would change in the training set, as numbers.
 
-    mentions: measured by `difficulty`. training: made from `mentions`.
+    mentions: measured by `difficulty`. training: the training set with these measurements.
     """
     rungs = _pools_of(config, training)
     outcome, empty = Rebuilt(sentences=[], edits=[]), ""
@@ -398,11 +406,12 @@ def preview(
 
 
 def splits_of(train: Corpus, roles: Mapping[str, str], library: Library, store: RunStore) -> tuple[list[str], str]:
-    """Return the fingerprints of the held-out sets that belong to `train`, and how they were found, in words.
+    """Return the fingerprints of the dev and test sets that belong to `train`, and a phrase for how they were found.
 
-    Three ways are tried in this order: held-out sets of runs that trained on `train` or its origin; the dev and test
-    sets on the page Corpora, if `train` or its origin is the training set there; corpora with the same name but dev or
-    test instead of train. The first way that finds a set is used. Return `([], "")` if no way finds one.
+    Three rules are tried in order: held-out sets of runs that trained on `train` or on a corpus that it was made from;
+    the dev and test sets of the page Corpora, if its training set is one of these corpora; corpora with the same name
+    except that dev or test replaces train. The first rule that finds a set is used. Return `([], "")` if no rule finds
+    one.
     """
     here = {corpus.fingerprint: corpus for corpus in library.list() if corpus.labelled}
     family = {corpus.fingerprint: corpus for corpus in _family(train, here)}
@@ -422,7 +431,7 @@ def splits_of(train: Corpus, roles: Mapping[str, str], library: Library, store: 
 
 
 def _family(train: Corpus, here: Mapping[str, Corpus]) -> Iterator[Corpus]:
-    """Yield `train`, the corpus that it was made from, and so on."""
+    """Yield `train`, then the corpus that it was made from, then that corpus's own source, and so on."""
     corpus: Corpus | None = train
     seen: set[str] = set()
     while corpus and corpus.fingerprint not in seen:
@@ -432,7 +441,7 @@ def _family(train: Corpus, here: Mapping[str, Corpus]) -> Iterator[Corpus]:
 
 
 def _of_runs(trained_on: set[str], store: RunStore) -> list[str]:
-    """Return the held-out sets of all runs that trained on these corpora. `rebuild` runs train nothing."""
+    """Return the held-out sets of all runs that trained on one of these corpora. `rebuild` runs do not train."""
     runs = [run.manifest.inputs for run in store.list(*TESTING)]
     return [
         fingerprint
@@ -444,7 +453,10 @@ def _of_runs(trained_on: set[str], store: RunStore) -> list[str]:
 
 
 def _named_as_part(train: Corpus, other: Corpus) -> bool:
-    """Return True if `other` is named like `train`, but with dev or test instead of train: news-train, news-dev."""
+    """Return True if the names differ only in the part, such as news-train and news-dev.
+
+    `train` has train or training in its name. In its place, `other` has dev, test or a similar word.
+    """
     parts = "|".join(_OTHER_PARTS)
     patterns = [
         re.sub(r"(?<![a-z])train(?:ing)?(?![a-z])", f"(?:{parts})", re.escape(name.lower()))

@@ -3,11 +3,11 @@
 Methods A (random2low), B (highc2low) and C (redundant2low) replace names by names of low PVI. If too few names or
 contexts have high PVI to reach the rate, the thresholds of "high" are lowered step by step.
 
-Methods I (random2high) and II (low2high) replace contexts. A context is deleted with its whole sentence, and so are the
-contexts of the sentence's other mentions. A copy of a retained sentence replaces the deleted one. The mentions of the
-retained sentence have the same types, and all its contexts have high PVI. The copy gets the names of the deleted
-sentence, so the size and the types of the set stay the same. If no retained sentence fits, single mentions get the
-words around another mention (`stretches`; SOURCES.md, Rebuilding).
+Methods I (random2high) and II (low2high) replace contexts. They delete the whole sentence, and with it the contexts of
+all its mentions. A copy of a retained sentence replaces the deleted one. The mentions of the retained sentence have the
+same types, and all its contexts have high PVI. The copy gets the names of the deleted sentence, so the size and the
+types of the set stay the same. If no retained sentence fits, single mentions get the words around another mention
+(`stretches`; SOURCES.md, Rebuilding).
 
 DataAug (Dai and Adel 2020) follows MINER's code, as in Ma et al. 2023. Each sentence with an entity gets one copy. The
 copy has typos in one entity, or another entity of the same type and similar spelling (SOURCES.md, DataAug).
@@ -46,34 +46,41 @@ from core.bias.training_sentences import (
 from core.results import BoolArray, FloatArray, IntArray
 from core.text.sentence import Entity, Sentence
 
-NAME_TRIES = 20  # draws of new names until the sentence is neither in the set nor held out
-CONTEXT_TRIES = 50  # retained sentences or mentions to try until a copy is new to the set and all its names change
-ENOUGH = 3  # minimum number of words of a context that replaces a deleted one
-OPENING = ("Ps", "Pi")  # Unicode categories of punctuation that belongs to the words after it
-Order = Callable[[Training, Sequence[int], Random], list[int]]  # returns the mentions of a pool to change, in order
-Types = tuple[str, ...]  # types of a sentence's mentions, sorted
+# Maximum number of draws of new names until the sentence is neither in the set nor held out.
+NAME_TRIES = 20
+# Maximum number of retained sentences or mentions to try until a copy is new to the set and all its names change.
+CONTEXT_TRIES = 50
+# Minimum number of words of a context that replaces a deleted context.
+ENOUGH = 3
+# Unicode categories of opening punctuation, such as "(".
+OPENING = ("Ps", "Pi")
+# Function that returns the mentions to change, out of those in a pool, in the order in which they are changed.
+Order = Callable[[Training, Sequence[int], Random], list[int]]
+# Types of a sentence's mentions, sorted.
+Types = tuple[str, ...]
 K = TypeVar("K", tuple[str, str], tuple[str, Name])
 
 
 def random2low(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """Method A: draw random mentions whose names have high PVI, and give them low-PVI names of their type.
+    """Method A: copy random sentences, and give their high-PVI names low-PVI names of the same type.
 
-    The renamed sentences are added as copies. Mentions of one sentence share one copy.
+    Mentions are drawn at random. The renamed sentences are added to the set. Drawn mentions of one sentence share one
+    copy.
     """
     return _renamed_set(training, ladder, rate, seed, source=_high_names, order=_shuffled, kind="random2low")
 
 
 def highc2low(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """Method B: like `random2low`, but only change mentions whose context has high PVI too."""
+    """Method B: like `random2low`, but change only mentions whose context also has high PVI."""
     source: Callable[[Pools], BoolArray] = lambda pools: pools.entity_high & pools.context_high
     return _renamed_set(training, ladder, rate, seed, source=source, order=_shuffled, kind="highc2low")
 
 
 def redundant2low(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """Method C: rename redundant mentions in place. They get low-PVI names of their type.
+    """Method C: replace redundant names by low-PVI names of their type, without adding sentences.
 
-    Among mentions with the same high-PVI name, keep one at random. Among the names that then share a content word, keep
-    one at random. All other mentions are redundant; those with the most frequent names are changed first.
+    Among mentions with the same high-PVI name, keep one at random. Among the kept mentions whose names share a content
+    word, keep one at random. All other mentions are redundant. Those with the most frequent names are changed first.
     """
     kind, order = "redundant2low", _redundant
     return _renamed_set(training, ladder, rate, seed, source=_high_names, order=order, kind=kind, in_place=True)
@@ -88,13 +95,13 @@ def _shuffled(training: Training, mentions: Sequence[int], rng: Random) -> list[
 
 
 def _redundant(training: Training, mentions: Sequence[int], rng: Random) -> list[int]:
-    """Return the redundant mentions, see `redundant2low`, in the order in which they are renamed."""
+    """Return the redundant mentions (see `redundant2low`), in the order in which they are renamed."""
     by_name: dict[tuple[str, Name], list[int]] = defaultdict(list)
     for mention in mentions:
         by_name[training.kinds[mention], training.names[mention]].append(mention)
     stays, extra = list[int](), list[int]()
     for group in _largest_first(by_name):
-        # The mention to keep is random, so that it does not depend on the order of sentences.
+        # Keep a random mention, so that the result does not depend on the order of sentences.
         first, *others = rng.sample(group, len(group))
         stays.append(first)
         extra += others
@@ -107,7 +114,8 @@ def _redundant(training: Training, mentions: Sequence[int], rng: Random) -> list
     for group in _largest_first(by_word):
         left = [mention for mention in group if mention not in gone]
         if left and kept.isdisjoint(left):
-            # Keep this mention in all later groups: a group of another word of its name could remove it otherwise.
+            # This mention is kept in all later groups too. Otherwise the group of another word of its name could
+            # remove it.
             kept.add(rng.choice(left))
         more = [mention for mention in left if mention not in kept]
         gone.update(more)
@@ -130,11 +138,15 @@ def _renamed_set(
     kind: str,
     in_place: bool = False,
 ) -> Rebuilt:
-    """Rename mentions of the pool `source`. ladder: pools, most demanding first; the first that suffices is used."""
+    """Return a set in which mentions of the pool `source` have new names, in place or in added copies.
+
+    ladder: pools, highest thresholds first; the first with enough mentions is used. order: function that selects and
+    sorts the mentions to change.
+    """
     wanted, low = training.wanted(rate), _LowNames(training, ladder[0])
     for pools in ladder:
         rng = Random(seed)
-        # Leave out mentions without another low name of their type: they cannot be renamed, but would use up the rate.
+        # Leave out mentions whose type has no other low name. They cannot be renamed, but would count towards the rate.
         waiting = order(training, [m for m in _indices(source(pools) & training.free) if low.has_other(m)], rng)
         if len(waiting) >= wanted:
             break
@@ -154,7 +166,7 @@ def _renamed_set(
 
 
 class _LowNames:
-    """Names of low PVI by type, one entry per mention. None comes from a held-out sentence."""
+    """Names of low PVI by type, one entry per mention. Names from held-out sentences are left out."""
 
     def __init__(self, training: Training, pools: Pools) -> None:
         self.training = training
@@ -164,11 +176,11 @@ class _LowNames:
         self.folded = {kind: set(map(folded, names)) for kind, names in self.names.items()}
 
     def has_other(self, mention: int) -> bool:
-        """Return True if the mention's type has a low name other than its own."""
+        """Return True if the mention's type has a low-PVI name other than the mention's own."""
         return bool(self.folded.get(self.training.kinds[mention], set()) - {folded(self.training.names[mention])})
 
     def rename(self, row: int, mentions: Iterable[int], taken: Taken, rng: Random) -> Sentence | None:
-        """Return the sentence at `row` with another name for each of `mentions`; None if no draw is new to the set."""
+        """Return the sentence at `row` with a new name for each of `mentions`; None if no draw is new to the set."""
         for _ in range(NAME_TRIES):
             names = {int(self.training.places[mention]): self._other(mention, rng) for mention in mentions}
             edited = renamed(self.training.sentences[row], names)
@@ -189,7 +201,7 @@ def _indices(mask: BoolArray) -> list[int]:
 
 
 def random2high(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """Method I: delete random contexts and put their names into retained contexts of high PVI."""
+    """Method I: delete random contexts, and put their names into retained contexts of high PVI."""
     rng, high = Random(seed), ladder[0].context_high
     rows = list(training.by_row(range(len(training))))
     poor = np.ones(len(training), dtype=np.bool_)
@@ -198,12 +210,13 @@ def random2high(training: Training, ladder: Sequence[Pools], rate: float, seed: 
 
 
 def low2high(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """Method II: like `random2high`, but delete the least informative contexts.
+    """Method II: like `random2high`, but delete the least informative contexts instead of random ones.
 
     Mentions are ranked by context PVI within their type. Sentences with the lowest mean rank are deleted first. A
-    sentence whose contexts are all high is kept.
+    sentence whose contexts all have high PVI is kept.
     """
-    # Ranks, not bits: types differ in their entropy, so by bits rare types would all be deleted first or last.
+    # Compare ranks within a type and not bits. The range of PVI differs between types, so sorting by bits would delete
+    # all mentions of some types first.
     ranks, high = _ranks(training), ladder[0].context_high
     rows = training.by_row(range(len(training)))
     order = {row: float(ranks[mentions].mean()) for row, mentions in rows.items() if not high[mentions].all()}
@@ -214,12 +227,15 @@ def low2high(training: Training, ladder: Sequence[Pools], rate: float, seed: int
 
 
 def _ranks(training: Training) -> FloatArray:
-    """Return ranks of context PVI within the type, `(m,)` from 0 to 1, NaN if unmeasured. Ties share a mean rank."""
+    """Return the rank of each mention's context PVI within its type, `(m,)`: 1 is highest; NaN if not measured.
+
+    Mentions with equal PVI get their mean rank.
+    """
     kinds = np.array(training.kinds, dtype=np.str_)
     ranks = np.full(len(training), np.nan)
     for kind in np.unique(kinds):
         mentions = np.flatnonzero((kinds == kind) & ~np.isnan(training.context))
-        # Not scipy.stats.rankdata, because scipy.stats takes a second to import and pages would wait for it.
+        # scipy.stats.rankdata would do the same, but scipy.stats takes a second to import, and pages would wait for it.
         _, places, times = np.unique(training.context[mentions], return_inverse=True, return_counts=True)
         ranks[mentions] = (np.cumsum(times) - (times - 1) / 2)[places] / max(len(mentions), 1)
     return ranks
@@ -230,8 +246,8 @@ class _Plan:
     """Contexts to delete, and retained contexts that replace them.
 
     whole: rows to replace as whole sentences. by_mention: {row: mentions whose contexts are replaced one by one}. Rows
-    of `whole` are also in `by_mention`, in case no retained sentence gives a new copy. sentences: {types: retained rows
-    whose contexts are all high}. mentions: {type: retained mentions whose context may be copied}.
+    of `whole` are also in `by_mention`, in case no retained sentence can replace them. sentences: {types: retained rows
+    whose contexts all have high PVI}. mentions: {type: retained mentions whose context may be copied}.
     """
 
     whole: set[int]
@@ -241,10 +257,10 @@ class _Plan:
 
 
 def _plan(training: Training, high: BoolArray, order: Iterable[int], poor: BoolArray, wanted: int) -> _Plan:
-    """Choose the rows whose contexts are deleted, in `order`, until they hold `wanted` mentions.
+    """Return the plan that deletes the contexts of rows, in `order`, until `wanted` mentions are affected.
 
-    high: `(m,)` mask of contexts of high PVI. poor: `(m,)` mask of the mentions whose context may be replaced alone,
-    without the rest of the sentence.
+    high: `(m,)` mask of contexts of high PVI. poor: `(m,)` mask of the mentions whose context may be replaced without
+    the rest of the sentence.
     """
     free = training.by_row(_indices(training.free))
     all_high = {row for row, mentions in free.items() if high[mentions].all()}
@@ -254,8 +270,8 @@ def _plan(training: Training, high: BoolArray, order: Iterable[int], poor: BoolA
         for mention, words in zip(mentions, context_words(training.sentences[row]), strict=True)
         if high[mention] and words >= ENOUGH
     }
-    # A deleted context is replaced by another sentence with the same types, or by the context of another mention of its
-    # type. Always retain at least one such sentence, or one such mention.
+    # A deleted sentence is replaced by another one with the same types, and a deleted context by the context of another
+    # mention of its type. So always retain at least one sentence or mention that can replace the deleted ones.
     sentences = Counter(_types(training.sentences[row]) for row in all_high)
     mentions = Counter(training.kinds[m] for m in lending)
     whole, by_mention, promised = set[int](), dict[int, list[int]](), set[Types]()
@@ -307,7 +323,7 @@ def _apply(training: Training, plan: _Plan, wanted: int, *, rng: Random, kind: s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Mover:
-    """Puts names of deleted sentences into random retained contexts, unless the set already has the result."""
+    """Puts names of deleted sentences into random retained contexts, and skips results that the set already has."""
 
     training: Training
     plan: _Plan
@@ -316,7 +332,7 @@ class _Mover:
     kind: str
 
     def whole(self, row: int) -> tuple[Sentence, list[Edit]] | None:
-        """Return a copy of a retained sentence with the names of `row`; None if no copy is new to the set."""
+        """Return a copy of a retained sentence with the names of `row`, and its edits; None if no copy is new."""
         deleted = self.training.sentences[row]
         fitting = self.plan.sentences[_types(deleted)]
         for lender in self.rng.sample(fitting, min(CONTEXT_TRIES, len(fitting))):
@@ -328,7 +344,7 @@ class _Mover:
         return None
 
     def singly(self, row: int, mentions: Sequence[int]) -> tuple[Sentence, list[Edit]] | None:
-        """Return the sentence at `row` with other contexts around `mentions`; None if no draw is new."""
+        """Return the sentence at `row` with other contexts around `mentions`, and the edits; None if no draw is new."""
         sentence, places = self.training.sentences[row], self.training.places
         lenders = {mention: fitting for mention in mentions if (fitting := self._fitting(mention))}
         for _ in range(CONTEXT_TRIES if lenders else 0):
@@ -343,7 +359,7 @@ class _Mover:
         return None
 
     def _fitting(self, mention: int) -> list[int]:
-        """Draw retained mentions of the same type and another name, whose context may be lent."""
+        """Return random retained mentions whose context `mention` may get: of the same type, but with another name."""
         names, lenders = self.training.names, self.plan.mentions.get(self.training.kinds[mention], [])
         drawn = self.rng.sample(lenders, min(CONTEXT_TRIES, len(lenders)))
         return [lender for lender in drawn if not same_name(names[lender], names[mention])]
@@ -364,9 +380,9 @@ class _Mover:
 
 
 def _seats(host: Sentence, deleted: Sentence) -> dict[int, Name]:
-    """Return {index of an entity in `host`: its new name}; {} if a name would stay the same.
+    """Return {index of an entity in `host`: its new name}; {} if any new name equals the old one.
 
-    The new names are those of `deleted`, matched by type from the left.
+    The new names are those of `deleted`, assigned from left to right among entities of the same type.
     """
     waiting: dict[str, list[Name]] = defaultdict(list)
     for entity in ordered(deleted):
@@ -382,9 +398,8 @@ def _seats(host: Sentence, deleted: Sentence) -> dict[int, Name]:
 def stretches(sentence: Sentence) -> list[tuple[int, int]]:
     """Return the (start, end) of each mention's stretch: the mention and the words around it.
 
-    The stretches are ordered from the left and cover the sentence.
-
-    The cut between two mentions is at the punctuation nearest to the middle, or at the middle if there is none.
+    The stretches are ordered from the left and together cover the sentence. Two neighbouring stretches meet at the
+    punctuation nearest to the middle between the two mentions; without punctuation, in the middle.
     """
     cuts = [0]
     for left, right in pairwise(ordered(sentence)):
@@ -395,14 +410,14 @@ def stretches(sentence: Sentence) -> list[tuple[int, int]]:
 
 
 def _cut(token: str, i: int) -> int | None:
-    """Return the offset of a cut at `token`: before an opening mark, after other punctuation; None for a word."""
+    """Return the offset at which to cut: before an opening mark, or after other punctuation. Return None for a word."""
     if any(letter.isalnum() for letter in token):
         return None
     return i if unicodedata.category(token[0]) in OPENING else i + 1
 
 
 def context_words(sentence: Sentence) -> list[int]:
-    """Return the number of words around the name in each mention's stretch, without punctuation."""
+    """Return the number of context words in each mention's stretch (`stretches`), without punctuation."""
     return [
         sum(
             any(letter.isalnum() for letter in sentence.tokens[i]) for i in (*range(a, name.start), *range(name.end, b))
@@ -412,9 +427,10 @@ def context_words(sentence: Sentence) -> list[int]:
 
 
 def moved(sentence: Sentence, lenders: Mapping[int, tuple[Sentence, int]]) -> Sentence:
-    """Return `sentence` with the words around its names taken from other mentions. Types and names stay.
+    """Return `sentence` with the words around its names taken from other mentions. Types and names do not change.
 
-    lenders: {index of a name, from the left: (another sentence, index of the mention whose context is taken)}.
+    lenders: {index of a name, from the left: (another sentence, index of the mention whose surrounding words are
+    used)}.
     """
     tokens: list[str] = []
     entities: list[Entity] = []
@@ -427,7 +443,7 @@ def moved(sentence: Sentence, lenders: Mapping[int, tuple[Sentence, int]]) -> Se
 
 
 def _around(sentence: Sentence, place: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the words of a mention's stretch before and after its name."""
+    """Return the words before and after the name in a mention's stretch. place: index of the mention, from the left."""
     (start, end), name = stretches(sentence)[place], ordered(sentence)[place]
     return sentence.tokens[start : name.start], sentence.tokens[name.end : end]
 
@@ -435,20 +451,26 @@ def _around(sentence: Sentence, place: int) -> tuple[tuple[str, ...], tuple[str,
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-Split = Callable[[str], Sequence[tuple[str, str]]]  # pieces of a word: (vocabulary entry, letters in the word)
+# Function that returns the pieces of a word, each as (vocabulary entry, letters of the word).
+Split = Callable[[str], Sequence[tuple[str, str]]]
 
-GUARDED = 0.3  # share of a type's pieces that get no typo: those with the highest PMI with the type
-NEAREST = 10  # names of similar spelling to draw from
-LONGEST = 40  # characters compared per name, to bound memory; names differ earlier
-TRIES = 5  # draws of a mention and a kind of change, after which a sentence gets no copy
+# Share of a type's pieces that get no typo: those with the highest PMI with the type.
+GUARDED = 0.3
+# Number of names of similar spelling to draw from.
+NEAREST = 10
+# Number of characters compared per name, to limit memory. Names almost always differ earlier.
+LONGEST = 40
+# Maximum number of draws (of a mention and a kind of change) per sentence. If all fail, the sentence gets no copy.
+TRIES = 5
 _OUTSIDE = "O"
 
 
 def dataaug(training: Training, split: Split, seed: int, *, typo_share: float = 0.5) -> Rebuilt:
-    """Add one copy per sentence, with a typo or another name. typo_share: probability of a typo.
+    """Return the set with one more copy of each sentence, which has a typo or another name.
 
-    split: function that returns the pieces of a word; their letters together form the word. If one kind of change gives
-    no name, the other kind is tried. A sentence gets no copy if neither kind gives a new copy.
+    split: function that returns the pieces of a word; the pieces' letters joined are the word. typo_share: probability
+    of a typo. If a typo is not possible, another name is tried, and the reverse. A sentence gets no copy if neither
+    gives a sentence that is new to the set.
     """
     rng = Random(seed)
     guarded = guard(training, split)
@@ -479,9 +501,9 @@ def dataaug(training: Training, split: Split, seed: int, *, typo_share: float = 
 
 
 def guard(training: Training, split: Split) -> dict[str, set[str]]:
-    """Return {type: pieces typical of the type, by PMI}. Words outside entities count as one more type.
+    """Return {type: pieces typical of the type}: the `GUARDED` share of its pieces with the highest PMI with the type.
 
-    Among pieces of equal PMI the more frequent come first.
+    Words outside entities count as one more type. Among pieces of equal PMI, the more frequent ones come first.
     """
     words: dict[str, Counter[str]] = defaultdict(Counter)
     for kind, name in zip(training.kinds, training.names, strict=True):
@@ -501,7 +523,7 @@ def guard(training: Training, split: Split) -> dict[str, set[str]]:
 
     def best(pieces: Counter[str]) -> list[str]:
         pmi = {piece: log(times * n / (total[piece] * pieces.total())) for piece, times in pieces.items()}
-        # Rounded, because equal PMIs may differ in the last bits of the logarithm.
+        # Round the PMI, because rounding errors of the logarithm can make equal values differ.
         return sorted(pieces, key=lambda piece: (-round(pmi[piece], 9), -pieces[piece], piece))
 
     return {kind: set(best(pieces)[: int(GUARDED * len(pieces))]) for kind, pieces in counts.items()}
@@ -524,7 +546,7 @@ def by_tokenizer(tokenizer: "PreTrainedTokenizerBase") -> Split:
 
 
 def with_typos(name: Name, guarded: set[str], split: Split, rng: Random) -> Name | None:
-    """Return `name` with one typo in each piece that is not guarded; None if that changes nothing."""
+    """Return `name` with one typo in each piece, except the pieces in `guarded`; None if no piece changes."""
     words = tuple(
         "".join(letters if piece in guarded else slip(letters, rng) or letters for piece, letters in split(word))
         for word in name
@@ -533,7 +555,7 @@ def with_typos(name: Name, guarded: set[str], split: Split, rng: Random) -> Name
 
 
 class _Spelling:
-    """Names of each type, to find those of similar spelling."""
+    """Index of the names of each type, to find names of similar spelling."""
 
     def __init__(self, training: Training) -> None:
         names: dict[str, set[Name]] = defaultdict(set)
@@ -544,7 +566,7 @@ class _Spelling:
         self._nearest = cache(self._find)
 
     def near(self, name: Name, kind: str, rng: Random) -> Name | None:
-        """Draw one of the `NEAREST` names closest to `name` in spelling; None if there are none.
+        """Draw one of the `NEAREST` names closest to `name` in spelling; None if the type has no other name.
 
         Names that differ from `name` only in case do not count.
         """
@@ -564,7 +586,7 @@ class _Spelling:
 
 
 def _letters(texts: Sequence[str]) -> tuple[IntArray, IntArray]:
-    """Return code points `(l, n)`, one column per text, padded with 0, and lengths `(n,)`."""
+    """Return the code points of texts, `(l, n)`, one column per text, padded with 0; and the lengths, `(n,)`."""
     texts = [text[:LONGEST] for text in texts]
     codes = np.zeros((max(map(len, texts), default=1), len(texts)), np.int32)
     for column, text in enumerate(texts):
@@ -575,7 +597,7 @@ def _letters(texts: Sequence[str]) -> tuple[IntArray, IntArray]:
 def levenshtein(text: str, others: tuple[IntArray, IntArray]) -> IntArray:
     """Return edit distances `(n,)` from `text` to each of `others` (see `_letters`).
 
-    Dynamic programming over all of `others` at once, one row of the table per letter of `text`.
+    The algorithm is dynamic programming over all `others` at once, with one row of the table per letter of `text`.
     """
     codes, lengths = others
     steps = np.arange(len(codes) + 1, dtype=np.int16)[:, None]

@@ -1,9 +1,9 @@
 """Results of `difficulty`, `rebuild` and `robustness` runs, and their files in `artifacts/`.
 
-mentions.parquet                 of `difficulty`: one `Mention` per row, in the order of the corpus
+mentions.parquet                 of a `difficulty` run: one `Mention` per row, in the order of the corpus
 rebuilt.conll, robustness.conll  the new corpus, IOB2
 edits.jsonl                      one `Edit` per line
-slots.jsonl                      of `robustness`: one `Slot` per line
+slots.jsonl                      of a `robustness` run: one `Slot` per line
 """
 
 import json
@@ -28,10 +28,14 @@ from core.text.sentence import Sentence
 
 Bin = Literal["low", "near_zero", "high"]
 BINS: tuple[Bin, ...] = ("low", "near_zero", "high")
-FEW = 20  # mentions of a type; with fewer its means are too uncertain
-_DECIMALS = 6  # decimals of PVI; further ones are rounding error
-BAND = 0.5  # bits: CEIM strictly between -BAND and BAND is near zero (Ma et al. 2023, 2.3)
-EDITS, SLOTS = "edits", "slots"  # names of the logs
+# Minimum number of mentions of a type. With fewer, its means are too uncertain.
+FEW = 20
+# Number of decimals of PVI that count. Further decimals are rounding errors.
+_DECIMALS = 6
+# CEIM strictly between -BAND and BAND bits is near zero (Ma et al. 2023, 2.3).
+BAND = 0.5
+# Names of the logs.
+EDITS, SLOTS = "edits", "slots"
 
 _SCHEMA = pa.schema(
     {
@@ -55,8 +59,8 @@ class Mention:
     """One entity in its sentence, with the PVI of its name and of its context.
 
     row: row of the sentence in its corpus. sentence: id of the sentence. start, end: half-open word offsets. surface:
-    the words, joined by blanks. pvi_entity, pvi_context, ceim: bits, mean over repeats; ceim = pvi_entity -
-    pvi_context. fold: fold of the first repeat, from 0.
+    words of the name, joined by blanks. pvi_entity, pvi_context, ceim: bits, mean over repeats; ceim = pvi_entity -
+    pvi_context. fold: number of the fold in the first repeat, from 0.
     """
 
     row: int
@@ -73,8 +77,11 @@ class Mention:
 
 
 def bin_of(ceim: float) -> Bin:
-    """Return `low` (more information in the context), `high` (more in the name) or `near_zero`."""
-    # As printed in the paper, both borders belong to the outer bins: low is at most -0.5, high at least 0.5.
+    """Return the bin of a CEIM value, in bits.
+
+    The bin is `low` if the context is more informative, `high` if the name is more informative, else `near_zero`.
+    """
+    # As in the paper, the borders belong to the outer bins: low is at most -0.5, and high is at least 0.5.
     return "low" if ceim <= -BAND else "high" if ceim >= BAND else "near_zero"
 
 
@@ -90,9 +97,9 @@ def write_mentions(mentions: Iterable[Mention], path: Path) -> None:
 
 
 def read_mentions(path: Path) -> list[Mention]:
-    """Read the mentions of `path`. Columns that `Mention` lacks are ignored.
+    """Return the mentions in the file `path`. Columns that are no fields of `Mention` are ignored.
 
-    Errors: RunError if the file lacks a column, even one whose field has a default.
+    Errors: RunError if the file lacks a column, even if the field has a default.
     """
     names = [field.name for field in fields(Mention)]
     with read_back(path):
@@ -100,10 +107,10 @@ def read_mentions(path: Path) -> list[Mention]:
 
 
 def unsupported(mentions: Sequence[Mention]) -> IntArray:
-    """Return the indices `(k,)` of the mentions with no PVI above 0 and at least one below 0.
+    """Return the indices `(k,)` of mentions with one negative PVI (name or context) while the other is at most 0.
 
-    PVI is rounded first. A view without information has a PVI of 0 up to rounding error, which could otherwise count as
-    above 0.
+    PVI is rounded first. A view without information has a PVI of 0 up to a rounding error, and must not count as above
+    0.
     """
     entity, context = (
         np.round([getattr(m, name) for m in mentions], _DECIMALS) for name in ("pvi_entity", "pvi_context")
@@ -121,7 +128,7 @@ class Bits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinBits:
-    """Mean PVI of the mentions in one bin of CEIM, bits; None for an empty bin."""
+    """Mean PVI of names and of contexts in one bin of CEIM, in bits; None for an empty bin."""
 
     entity: float | None
     context: float | None
@@ -137,10 +144,10 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeDifficulty:
-    """One entity type.
+    """Summary of the mentions of one entity type.
 
-    entity, context, ceim: means over its mentions, bits. prior: -log2 of the type's share, the upper bound of PVI.
-    bins: {bin of CEIM: mentions}.
+    entity, context, ceim: means over the mentions, in bits. prior: -log2 of the type's share, the upper bound of PVI.
+    bins: {bin of CEIM: number of mentions}.
     """
 
     mentions: int
@@ -153,14 +160,14 @@ class TypeDifficulty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifficultyResult:
-    """Result of a `difficulty` run; information in bits.
+    """Result of a `difficulty` run; information is in bits.
 
     mentions: number of measured mentions, in `sentences` sentences. v_information: mean PVI, with `intervals`. entropy:
-    entropy of the types, the upper bound of V-information. by_type: frequent types first. ceim: {bin: mentions}.
-    mean_pvi: {bin: mean PVI}. repeats: mean PVI of each cross-validation over `folds` folds. grouped_by: unit that is
-    never split between folds, sentences or documents. strength: {view: mean strength of the calibration}, empty without
-    calibration. settings: {view: training settings}. notes: sentences for the reader. corpus: fingerprint of the
-    corpus. seconds: total training time.
+    entropy of the types, the upper bound of V-information. by_type: frequent types first. ceim: {bin: number of
+    mentions}. mean_pvi: {bin: mean PVI}. repeats: mean PVI in each cross-validation, which has `folds` folds.
+    grouped_by: unit that is never split between folds, sentence or document. strength: {view: mean calibration
+    strength}, empty without calibration. settings: {view: training settings}. notes: sentences for the user. corpus:
+    fingerprint of the corpus. seconds: total training time.
     """
 
     mentions: int
@@ -183,10 +190,10 @@ class DifficultyResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """One changed mention. row: row in the new corpus. start, end: word offsets in that row.
+    """One changed mention. row: its row in the new corpus. start, end: word offsets in that row.
 
-    copy_of: row of the original corpus that row `row` is a copy of, None if it was changed in place. before, after: the
-    old and the new name in this context. context_of: row of the original corpus whose context replaced another, or
+    copy_of: row of the original corpus that was copied, None if its sentence was changed in place. before, after: the
+    old and the new name in this context. context_of: row of the original corpus that the new context comes from, or
     None.
     """
 
@@ -224,10 +231,10 @@ class RebuildResult:
     """Result of a `rebuild` run.
 
     corpus: fingerprint of the new training set, which has `sentences` and `mentions`. changed, wanted: number of
-    changed mentions, and of mentions to change. of: mentions of the original training set. reached: quantile to which
-    "high" thresholds were lowered, "" if the given ones were enough. pools: {pool: {type: mentions}} of the pools drawn
-    from. low_mentions, measured_mentions: low-CEIM mentions and all measured mentions of a set drawn by CEIM
-    (`low-share`). output, edits: paths.
+    changed mentions, and of mentions to change. of: number of mentions in the original training set. reached: quantile
+    to which "high" thresholds were lowered, "" if the given ones were enough. pools: {pool: {type: number of mentions}}
+    of the pools drawn from. low_mentions, measured_mentions: low-CEIM mentions and all measured mentions of a set drawn
+    by CEIM (`low-share`). output, edits: paths of the new set and of the log of edits.
     """
 
     corpus: str
@@ -253,8 +260,9 @@ class RebuildResult:
 class RobustnessResult:
     """Result of a `robustness` run.
 
-    corpus: fingerprint of the new test set, which has `sentences` and `mentions`. changed: renamed mentions. ambiguous:
-    mentions whose type is not certain. sources: {origin of new names: mentions}. output, edits, slots: paths.
+    corpus: fingerprint of the new test set, which has `sentences` and `mentions`. changed: number of renamed mentions.
+    ambiguous: number of mentions whose type is not certain. sources: {origin of new names: number of mentions}. output,
+    edits, slots: paths of the new set and of its logs.
     """
 
     corpus: str
@@ -304,7 +312,7 @@ def read_slots(run: Run) -> list[Slot]:
 
 
 def logs(run: Run) -> dict[str, Path]:
-    """Return {log: file} of the logs that the run has."""
+    """Return {log: path} of the logs that the run has; the names are `EDITS` and `SLOTS`."""
     return {log: path for log in (EDITS, SLOTS) if (path := _log_file(run, log)).exists()}
 
 
@@ -319,11 +327,11 @@ def _log_file(run: Run, log: str) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diff:
-    """A changed sentence.
+    """A changed sentence, before and after.
 
-    before: the sentence without the edits. after: the sentence with them. gone: the deleted sentence that `after`
-    replaced; None if `after` was added or changed in place. edits: edits of `after`. unsure: start offsets of the
-    ambiguous slots of `after`.
+    before: the original sentence. after: the changed sentence, or the changed copy. gone: the deleted sentence that
+    `after` replaced; None if `after` was added or changed in place. edits: the changes from `before` to `after`.
+    unsure: start offsets of the ambiguous slots of `after`.
     """
 
     before: Sentence
@@ -336,7 +344,7 @@ class Diff:
 def diffs(
     edits: Sequence[Edit], before: Corpus, after: Corpus, start: int, n: int, *, slots: Iterable[Slot] = ()
 ) -> list[Diff]:
-    """Return changed sentences `start` to `start + n`, in the order of the log. slots: slots of a robustness set."""
+    """Return `n` changed sentences from number `start` on, in the order of the log. slots: slots of a robustness set."""
     by_row: dict[int, list[Edit]] = defaultdict(list)
     for edit in edits:
         by_row[edit.row].append(edit)

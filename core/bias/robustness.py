@@ -45,11 +45,15 @@ from core.tagging.evaluations import labelled, read_predictions
 from core.text.sentence import Entity, Sentence
 
 Perturbation = Literal["oov", "cross-category", "typos"]
-NewName = tuple[Name, str]  # a new name and its origin
-ChooseName = Callable[[Name, str], NewName | None]  # chooses a new name from a name and its type; None keeps the name
+# (new name, its origin)
+NewName = tuple[Name, str]
+# Function that gets a name and its type, and returns the new name; None to keep the name.
+ChooseName = Callable[[Name, str], NewName | None]
 SURE = 0.8
-TRIES = 50  # random draws; if none gives another name, take the first other name, or keep the old one
-FINDERS = ("predict", "tag")  # kinds of run whose predicted names may be used
+# Maximum number of random draws until a new name is found.
+TRIES = 50
+# Kinds of runs whose predicted names may be used.
+FINDERS = ("predict", "tag")
 
 
 class RobustnessConfig(Config):
@@ -89,14 +93,14 @@ class RobustnessConfig(Config):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Robust:
-    """The renamed test sentences, in their original order."""
+    """A robustness set: the renamed test sentences in their original order, with their edits and slots."""
 
     sentences: list[Sentence]
     edits: list[Edit]
     slots: list[Slot]
 
     def sources(self) -> dict[str, int]:
-        """Return {origin of the new names: number of mentions}, without mentions that kept their name."""
+        """Return {origin of the new names: number of mentions}. Mentions that kept their name are not counted."""
         return dict(Counter(slot.source for slot in self.slots if slot.source))
 
 
@@ -150,7 +154,7 @@ def _robust(config: RobustnessConfig, job: Job, known: Known, gold: list[Sentenc
 
 
 def _finds(reference: str, job: Job) -> Iterator[Find]:
-    """Yield every entity that a finished `predict` or `tag` run found.
+    """Yield every entity that a finished `predict` or `tag` run found, as (name, type, confidence).
 
     Errors: RunError. Unfinished if the run is of another kind or has not finished.
     """
@@ -170,7 +174,7 @@ def _finds(reference: str, job: Job) -> Iterator[Find]:
 
 
 def _sealed(config: RobustnessConfig, job: Job, test: Corpus, gold: list[Sentence], robust: Robust) -> Corpus:
-    """Store the new set as a corpus; if no name changed, return the test corpus itself."""
+    """Store the new set as a corpus and return it. If no name changed, return the test corpus."""
     if robust.sentences == gold:
         job.context.note(f"No name of {test.name} could be changed, so no new test set is made.")
         return test
@@ -194,10 +198,10 @@ def unseen(
     seed: int,
     finds: Mapping[str, Sequence[Name]] | None = None,
 ) -> Robust:
-    """Rename with OOV names: neither the name nor any of its content words is in the training sentences.
+    """Return the test set with unseen names (OOV): no training sentence has the name or one of its content words.
 
-    gazetteer, finds: {type: names}; only new names are used. Names that a tagger found come first, because they come
-    from the domain. Then come names of the gazetteer. A type without either gets generated names.
+    gazetteer, finds: {type: names}; only new names are used. Names that a tagger found (`finds`) are used first,
+    because they come from the domain. Then come names of the gazetteer. A type that has neither gets generated names.
     """
     rng = Random(seed)
     lists = {
@@ -211,7 +215,7 @@ def unseen(
         drawn = ((_other(by_type.get(kind, ()), name, rng), source) for source, by_type in lists.items())
         chosen = next(((other, source) for other, source in drawn if other), None)
         if chosen is None:
-            # Training a chain takes far longer than drawing from it, so each type's maker is made once, on demand.
+            # Training a Markov chain takes far longer than drawing a name from it. So train one per type, on demand.
             if kind not in makers:
                 makers[kind] = NameMaker(known.names.get(kind) or all_names)
             chosen = makers[kind].make(known, rng), "generated"
@@ -222,11 +226,11 @@ def unseen(
 
 
 def cross_category(test: Sequence[Sentence], known: Known, *, strict: bool, seed: int) -> Robust:
-    """Rename with names of other types.
+    """Return the test set with names of other types.
 
-    strict: names that never have the slot's type in the training sentences. Otherwise, as in TextFlint's lists, names
-    that have another type there, even if they also have the slot's type.
-    Errors: CorpusError if the training sentences have no such name.
+    strict: if True, use names that never have the slot's type in the training sentences. If False, use names that have
+    another type there, even if they also have the slot's type, as in TextFlint's lists. Errors: CorpusError if the
+    training sentences have no such name.
     """
     rng = Random(seed)
     if len(known.names) < 2:
@@ -259,7 +263,7 @@ def cross_category(test: Sequence[Sentence], known: Known, *, strict: bool, seed
 
 
 def misspelt(test: Sequence[Sentence], known: Known, seed: int) -> Robust:
-    """Rename with one typo per name, such that no entity of the training sentences has the new name."""
+    """Return the test set with one typo per name. No entity of the training sentences has the misspelt name."""
     # Sorted, because the order of a set of strings differs between processes.
     rng, letters = Random(seed), "".join(sorted({letter for word in known.words for letter in word}))
 
@@ -276,8 +280,9 @@ def misspelt(test: Sequence[Sentence], known: Known, seed: int) -> Robust:
 
 
 def _other(names: Sequence[Name], name: Name, rng: Random) -> Name | None:
-    """Draw one of `names` that differs from `name` in more than case; None if there is none."""
-    # Rejection sampling is uniform. If nearly all of `names` equal `name`, the first different one is taken.
+    """Draw one of `names` that differs from `name` in more than case; None if all of them are equal to it."""
+    # Draw until a name differs from `name`, so that all of them are equally likely. If no draw succeeds, take the first
+    # name that differs.
     for _ in range(TRIES if names else 0):
         if folded(other := rng.choice(names)) != folded(name):
             return other
@@ -317,10 +322,10 @@ PLAIN = "test"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontierRow:
-    """F1 of a run on one test set, in percent.
+    """F1 of one run on one test set, in percent.
 
-    test: fingerprint. kind: `test`, `oov`, `cross-category`, `typos`, or "" if unknown. mentions: number of mentions,
-    each in one slot. ambiguous: number of ambiguous slots (see the module's docstring). micro_f1: F1 per seed.
+    test: fingerprint of the test set. kind: `test`, `oov`, `cross-category`, `typos`, or "" if unknown. mentions:
+    number of mentions. ambiguous: number of ambiguous slots (see the module's docstring). micro_f1: F1 per seed.
     certain_f1: F1 per seed without ambiguous slots. mean, sd, certain_mean, certain_sd: over seeds; sd is None for one
     seed. known: fingerprint of the corpus whose names decide which slots are ambiguous.
     """
@@ -341,12 +346,12 @@ class FrontierRow:
 
 
 def frontier(runs: Sequence[Run], library: Library, train: str = "") -> list[FrontierRow]:
-    """Return one row per run and test set, the plain test set first.
+    """Return one row per run and test set, with the original test set first.
 
-    runs: finished `finetune` runs with the same tests in the same order. train: labelled corpus whose names are known,
-    for all runs, so that they are compared on the same slots; "" for the corpus that `known_train` returns.
-    Errors: ConfigError if the tests differ or a run is of another kind. CorpusError if there are no tests, or a corpus
-    or file is missing.
+    runs: finished `finetune` runs with the same test sets in the same order. train: labelled corpus whose names decide
+    which slots are ambiguous, the same for all runs; "" for the corpus that `known_train` returns. Errors: ConfigError
+    if the test sets differ or a run is of another kind. CorpusError if there are no test sets, or a corpus or file is
+    missing.
     """
     for run in runs:
         if run.manifest.kind != "finetune" or run.state().state != "succeeded":
@@ -366,11 +371,11 @@ def frontier(runs: Sequence[Run], library: Library, train: str = "") -> list[Fro
 
 
 def known_train(runs: Sequence[Run], library: Library) -> Corpus:
-    """Return the corpus whose names count as known, independent of the order of `runs`.
+    """Return the corpus whose names decide which slots are ambiguous, independent of the order of `runs`.
 
     Candidates are the training sets that the robustness sets were made for. If there are none, candidates are the
-    training sets of the runs; the original replaces a sample or a rebuilt set. Return the candidate with most mentions.
-    Errors: CorpusError if all candidates were removed.
+    training sets of the runs; a sample or a rebuilt set is replaced by its original. Return the candidate with the most
+    mentions. Errors: CorpusError if all candidates were removed.
     """
     here = {corpus.fingerprint: corpus for corpus in library.list()}
     tests = [here[test] for run in runs for test in run.manifest.config["test"] if test in here]
@@ -382,8 +387,9 @@ def known_train(runs: Sequence[Run], library: Library) -> Corpus:
 
 
 def _base(corpus: Corpus, here: Mapping[str, Corpus]) -> Corpus:
-    """Return the original that `corpus` was derived from, over several steps if all of them still exist."""
-    seen = {corpus.fingerprint}  # origins are read from files, so a cycle must not hang
+    """Return the corpus that `corpus` was originally made from; stop at a corpus whose own source was removed."""
+    # Origins are read from files. Stop at a cycle, so that a damaged file cannot cause an endless loop.
+    seen = {corpus.fingerprint}
     while (source := here.get(corpus.parent)) and source.fingerprint not in seen:
         seen.add(source.fingerprint)
         corpus = source
@@ -396,7 +402,7 @@ def _mentions(corpus: Corpus) -> tuple[int, str]:
 
 
 def averages(rows: Iterable[FrontierRow]) -> dict[str, float]:
-    """Return {run: mean over its test sets of mean F1}, as in Ma et al. 2023.
+    """Return {run: mean F1 over its test sets}, as in Ma et al. 2023.
 
     Show these means together with the rows, never alone.
     """
@@ -421,7 +427,7 @@ class _Split:
         """Return micro F1 of one seed's predictions, percent. certain: leave out ambiguous slots."""
         if not certain:
             return scoring.count(self.gold, predictions).f1()
-        # Drop ambiguous slots from the gold labels, and predictions that overlap them.
+        # Drop ambiguous slots from the gold labels, and drop predictions that overlap an ambiguous slot.
         gold = [entities - unsure for entities, unsure in zip(self.gold, self.unsure, strict=True)]
         guess = [
             [e for e in entities if not any(e.start < o.end and o.start < e.end for o in unsure)]

@@ -1,7 +1,7 @@
 """Training sentences to rebuild, with the PVI of each mention, and held-out sentences that must not be added.
 
-The module also makes and reads names: known names of the training sentences, and new names that were generated, found
-by a tagger, or misspelt (SOURCES.md, Robustness sets).
+The module also reads the names of the training sentences, and makes new names: generated, found by a tagger, or
+misspelt (SOURCES.md, Robustness sets).
 """
 
 import string
@@ -21,7 +21,7 @@ from core.text.content import FUNCTION_WORDS, is_content
 from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import fold, joined
 
-Name = tuple[str, ...]  # the words of a mention
+Name = tuple[str, ...]  # words of a mention
 
 
 class Measured(NamedTuple):
@@ -33,11 +33,11 @@ class Measured(NamedTuple):
 
 
 UNMEASURED = Measured(nan, nan, "")
-Measures = Mapping[tuple[int, int, int], Measured]  # by row, start and end of the mention
+Measures = Mapping[tuple[int, int, int], Measured]  # {(row, start, end of a mention): its measurement}
 
 
 def measures(mentions: Iterable[Mention]) -> Measures:
-    """Return the measurements of a `difficulty` run by row, start and end of the mention."""
+    """Return the measurements of a `difficulty` run, as {(row, start, end of a mention): measurement}."""
     return {
         (mention.row, mention.start, mention.end): Measured(mention.pvi_entity, mention.pvi_context, mention.bin)
         for mention in mentions
@@ -46,10 +46,10 @@ def measures(mentions: Iterable[Mention]) -> Measures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """A new training set.
+    """A rebuilt training set.
 
-    wanted: number of mentions to change. edits: mentions that could be changed. reached: see `Pools`. low, measured:
-    low-CEIM mentions and all measured mentions of a set drawn by CEIM.
+    wanted: number of mentions to change. edits: the changes that were possible. reached: see `Pools`. low, measured:
+    number of low-CEIM mentions and of all measured mentions in a set drawn by CEIM.
     """
 
     sentences: list[Sentence]
@@ -64,10 +64,10 @@ class Rebuilt:
 class Training:
     """n training sentences and their m mentions, ordered by row and start.
 
-    rows, places `(m,)`: a mention's row, and its index among the entities of its sentence from the left. kinds, names,
-    bins: m types, names and CEIM bins ("" if unmeasured). entity, context `(m,)`: PVI in bits, NaN if unmeasured.
-    closed: keys of held-out sentences, which must not be added. free `(m,)`: True if the mention's sentence is not held
-    out.
+    rows, places `(m,)`: row of each mention's sentence, and index of the mention in it from the left. kinds, names,
+    bins: type, name and CEIM bin ("" if not measured) of each mention. entity, context `(m,)`: PVI in bits, NaN if not
+    measured. closed: keys of held-out sentences, which must not be added. free `(m,)`: True if the mention's sentence
+    is not held out.
     """
 
     sentences: Sequence[Sentence]
@@ -85,7 +85,7 @@ class Training:
     def of(
         cls, sentences: Sequence[Sentence], measures: Measures | None = None, held_out: Iterable[str] = ()
     ) -> "Training":
-        """Collect the mentions of `sentences`. A mention that `measures` lacks is unmeasured.
+        """Return the sentences with all their mentions. A mention that `measures` lacks counts as not measured.
 
         held_out: texts of the held-out sentences.
         """
@@ -118,7 +118,7 @@ class Training:
         return round(rate * len(self))
 
     def by_row(self, mentions: Iterable[int]) -> dict[int, list[int]]:
-        """Group `mentions` (indices below m) by row, ascending."""
+        """Return {row: mentions of this row, ascending}. mentions: indices from 0 to m - 1."""
         mentions_by_row: dict[int, list[int]] = defaultdict(list)
         for mention in sorted(mentions):
             mentions_by_row[int(self.rows[mention])].append(mention)
@@ -132,7 +132,7 @@ class Taken:
         self._keys = {*map(key_of, texts), *closed}
 
     def admit(self, text: str) -> bool:
-        """Return True if `text` is new, and add it."""
+        """Return True if no sentence has the key of `text` yet, and add the key."""
         key = key_of(text)
         new = key not in self._keys
         self._keys.add(key)
@@ -140,7 +140,7 @@ class Taken:
 
 
 def key_of(text: str) -> str:
-    """Return a key that is equal for texts with the same folded words. A text without words is its own key."""
+    """Return a key that is equal for texts with the same normalised words. A text without words is its own key."""
     return joined(fold(text)) or text
 
 
@@ -170,13 +170,13 @@ def name_of(sentence: Sentence, entity: Entity) -> Name:
 
 
 def with_text(sentence: Sentence, tokens: Sequence[str], entities: Iterable[Entity]) -> Sentence:
-    """Return `sentence` with other tokens and entities, and the text and id that follow from them."""
+    """Return `sentence` with other tokens and entities. Its text and id are computed from the tokens."""
     text = " ".join(tokens)
     return replace(sentence, id=sentence_id(text), tokens=tuple(tokens), text=text, entities=tuple(entities))
 
 
 def renamed(sentence: Sentence, names: Mapping[int, Name]) -> Sentence:
-    """Return `sentence` with other names; types stay. names: {index of an entity, from the left: new name}."""
+    """Return `sentence` with other names of the same types. names: {index of an entity, from the left: new name}."""
     tokens: list[str] = []
     entities: list[Entity] = []
     # Rebuild the tokens from the left, because a name of another length shifts every later offset.
@@ -218,13 +218,18 @@ def edits_of(
     ]
 
 
-ORDER = 3  # order of the Markov chain: number of characters that the next one depends on
-LENGTHS = range(3, 15)  # characters of a generated word
-TRIES = 200  # words drawn from the chain; after that, letters are appended until the word is new
+# Order of the Markov chain: the next character depends on this number of characters.
+ORDER = 3
+# Allowed numbers of characters of a generated word.
+LENGTHS = range(3, 15)
+# Maximum number of words to draw from the chain. Then letters are appended to the last word until it is new.
+TRIES = 200
 _BEGIN, _END = "\x02", "\x03"
 _SLIPS = ("replace", "swap", "insert", "delete")
-_SLIP_TRIES = 20  # more than one, because a swap of equal letters, or a replacement by the same letter, changes nothing
-Find = tuple[Name, str, float]  # a name, its predicted type, and the confidence
+# Maximum number of draws of a typo. A draw can change nothing, for example if it swaps two equal letters.
+_SLIP_TRIES = 20
+# (name, predicted type, confidence)
+Find = tuple[Name, str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,18 +261,22 @@ class Known:
         )
 
     def is_new(self, name: Name) -> bool:
-        """Return True if no entity has this name and none of its content words occurs. Case is ignored."""
+        """Return True if `name` has content words, none of them occurs in the sentences, and no entity has this name.
+
+        Case is ignored.
+        """
         content = [word.casefold() for word in name if is_content_word(word)]
         return bool(content) and folded(name) not in self.kinds and self.words.isdisjoint(content)
 
     def ambiguity(self, sentence: Sentence, entity: Entity) -> str:
         """Return the reason why the type of `entity` is not certain; "" if it is certain.
 
-        `name`: the name is known under several types. `no context`: no content word is outside of entities.
+        `name`: the name is known with several types. `no context`: the sentence has no content word outside of
+        entities.
         """
         if len(self.kinds.get(folded(name_of(sentence, entity)), ())) > 1:
             return "name"
-        # Words of other entities are no context, because they are renamed too.
+        # Words of the other entities do not count as context, because they are renamed too.
         inside = {i for other in sentence.entities or () for i in range(other.start, other.end)}
         has_context = any(is_content(word) for i, word in enumerate(sentence.tokens) if i not in inside)
         return "" if has_context else "no context"
@@ -285,13 +294,13 @@ class NameMaker:
         self._templates = [name for name in names if any(map(is_content_word, name))] or [("name",)]
         self._next: dict[str, list[str]] = defaultdict(list)
         for word in (word for name in self._templates for word in name if is_content_word(word)):
-            # Case-folded, so that ACME and Acme share one chain; `_word` restores the case.
+            # Fold the case, so that ACME and Acme give the same transitions. `_word` restores the case.
             letters = _BEGIN * ORDER + word.casefold() + _END
             for i in range(ORDER, len(letters)):
                 self._next[letters[i - ORDER : i]].append(letters[i])
 
     def make(self, known: Known, rng: Random) -> Name:
-        """Return a name that is new to `known`."""
+        """Return a generated name that is new to `known` (`Known.is_new`)."""
         # The loop ends: `_unknown` makes each content word new, and a template has at least one.
         while not known.is_new(
             name := tuple(
@@ -302,7 +311,7 @@ class NameMaker:
         return name
 
     def _word(self, like: str, known: Known, rng: Random) -> str:
-        """Return a new word with the capitals of `like`; a number if `like` is a number."""
+        """Return a new word with the capitals of `like`; new digits if `like` is a number."""
         if like.isdigit():
             # Digits are drawn uniformly, because the chain would turn a year into letters.
             return _unknown("".join(rng.choice(string.digits) for _ in like), string.digits, known, rng)
@@ -318,25 +327,25 @@ class NameMaker:
 
     def _chain(self, rng: Random) -> str:
         letters = _BEGIN * ORDER
-        # A chain may loop, so it is cut beyond the longest allowed word.
+        # The chain can run in a loop, so stop once the word is longer than allowed.
         while letters[-1] != _END and len(letters) < ORDER + LENGTHS.stop:
             letters += rng.choice(self._next[letters[-ORDER:]])
         return letters[ORDER:].rstrip(_END)
 
 
 def _unknown(word: str, letters: str, known: Known, rng: Random) -> str:
-    """Append random `letters` to `word` until it is a new content word."""
+    """Return `word`, followed by random `letters` until it is a content word that `known` does not contain."""
     while word.casefold() in known.words or not is_content_word(word):
         word += rng.choice(letters)
     return word
 
 
 def new_names(finds: Iterable[Find], known: Known, least: float) -> dict[str, list[Name]]:
-    """Return {type: names that a tagger found and `known` lacks}, in order, each once.
+    """Return {type: names that a tagger found and `known` lacks}, without repetitions, in the order found.
 
-    A name gets the type with the highest summed confidence, and is kept if the mean confidence for it is at least
-    `least`. Likely tagger errors are dropped: names that begin or end in punctuation or a function word, and
-    names with more words than every known name of the type.
+    A name gets the type with the highest summed confidence. It is kept if its mean confidence for that type is at least
+    `least`. Likely tagger errors are dropped: names that begin or end in punctuation or a function word, and names with
+    more words than any known name of the type.
     """
     confidences: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     spellings: dict[str, Name] = {}
@@ -356,11 +365,11 @@ def new_names(finds: Iterable[Find], known: Known, least: float) -> dict[str, li
 def slip(letters: str, rng: Random, known: str = "") -> str | None:
     """Return `letters` with one typo after the first character; None if no draw changes them.
 
-    A letter is replaced, inserted, deleted, or swapped with the next. known: further characters to draw from, for
-    scripts other than Latin.
+    A letter is replaced, inserted, deleted, or swapped with the next one. known: characters to draw from, in addition
+    to `letters`, for scripts other than Latin.
     """
     for _ in range(_SLIP_TRIES if len(letters) > 1 else 0):
-        # The first character stays: people rarely mistype it, and it carries the capital.
+        # Never change the first character: people rarely mistype it, and it may be a capital.
         way, at = rng.choice(_SLIPS), rng.randrange(1, len(letters))
         match way:
             case "replace":
@@ -377,12 +386,13 @@ def slip(letters: str, rng: Random, known: str = "") -> str | None:
 
 
 def _letter(like: str, rng: Random, known: str) -> str:
-    """Return a random character of the script and kind of `like`: digit, capital or small letter."""
+    """Return a random character of the same script as `like` and of the same kind: digit, capital or small letter."""
     if not like.isascii():
-        like = next(filter(str.isalnum, like + known), like)  # a combining mark takes the script of a letter
+        # A combining mark has no script of its own, so use that of the first letter or digit in `known`.
+        like = next(filter(str.isalnum, like + known), like)
     if (script := _script(like)) != "LATIN":
         capital = like.isupper()
-        # Restore the case after drawing, because few capitals of a script may be known.
+        # Convert all known characters to the wanted case, because few capitals of a script may be known.
         pool = {(c.upper() if capital else c.lower()) for c in known if _script(c) == script}
         # Sorted, because the order of a set of strings differs between processes.
         return rng.choice(sorted(c for c in pool if len(c) == 1))
@@ -392,9 +402,9 @@ def _letter(like: str, rng: Random, known: str) -> str:
 
 
 def _script(letter: str) -> str:
-    """Return the script of a character: the first word of its Unicode name; LATIN for all ASCII.
+    """Return the script of a character: the first word of its Unicode name, or LATIN for an ASCII character.
 
-    For a character that is no letter, the Unicode category follows the script.
+    For a character that is not a letter, the Unicode category is appended.
     """
     if letter.isascii():
         return "LATIN"

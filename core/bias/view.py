@@ -1,4 +1,4 @@
-"""Bias for pages and commands: measurements, new training and test sets, and the scores of taggers on them."""
+"""Queries of the page Bias and its commands: measurements, new training and test sets, and F1 of taggers on them."""
 
 import csv
 import io
@@ -26,16 +26,18 @@ from core.runs.result import read
 from core.shown import count
 from core.tagging.evaluations import labelled
 
-MOST_DRAWN = 10_000  # points of the scatter plot
-MOST_PANELS = 24  # most histograms by type; the most frequent types get one
+# Maximum number of points in the scatter plot.
+MOST_DRAWN = 10_000
+# Maximum number of histograms by type. The most frequent types get one.
+MOST_PANELS = 24
 _MENTION = ("number", "sentence", "start", "end", "mention", "type", "pvi_entity", "pvi_context", "ceim", "bin", "text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Measured:
-    """Mentions of a finished `difficulty` run. Arrays `(n,)`; the number of a mention is its index.
+    """Mentions of a finished `difficulty` run. Arrays have shape `(n,)`; the number of a mention is its index.
 
-    few: types with fewer than `FEW` mentions or with fewer mentions than folds, which are too few to judge.
+    few: types with fewer than `FEW` mentions, or fewer mentions than folds. Their means are too uncertain.
     """
 
     run: str
@@ -53,21 +55,21 @@ class Measured:
         return len(self.mentions)
 
     def counts(self) -> dict[str, int]:
-        """Return {type: mentions}, frequent types first."""
+        """Return {type: number of mentions}, frequent types first."""
         names, counts = np.unique(self.types.astype(str), return_counts=True)
         return {str(names[i]): int(counts[i]) for i in np.argsort(-counts, kind="stable").tolist()}
 
 
 @kept_per_home(4)
 def measured(run_id: str) -> Measured:
-    """Read a finished `difficulty` run, cached.
+    """Return the mentions of a finished `difficulty` run, cached.
 
     If its corpus was removed, the measurements can still be read. Reading the text of a sentence then raises an error.
     """
     run = store().get(run_id)
     rows = _mentions(run_id)
     ceim = np.array([mention.ceim for mention in rows])
-    # With fewer mentions than folds, some fold has none of the type.
+    # If a type has fewer mentions than there are folds, some fold has no mention of the type.
     enough = max(FEW, 1 + max(mention.fold for mention in rows))
     counts = Counter(mention.type for mention in rows)
     return Measured(
@@ -111,14 +113,17 @@ def panels(run_id: str, by_type: bool) -> list[CeimPanel]:
 
 
 def in_bar(run_id: str, bar: int, kind: str = "") -> IntArray:
-    """Return numbers `(k,)` of the mentions in a bar of the histogram, largest |CEIM| first. kind: "" for all types."""
+    """Return the numbers `(k,)` of the mentions in a bar of the histogram, largest |CEIM| first.
+
+    kind: entity type, "" for all types.
+    """
     difficulty = measured(run_id)
     mask = difficulty.bars == bar
     return _extreme_first(difficulty, mask & (difficulty.types == kind) if kind else mask)
 
 
 def in_box(run_id: str, context: tuple[float, float], entity: tuple[float, float]) -> IntArray:
-    """Return numbers `(k,)` of the mentions with both PVI in these ranges, largest |CEIM| first."""
+    """Return the numbers `(k,)` of the mentions whose two PVIs are in these ranges, largest |CEIM| first."""
     difficulty = measured(run_id)
     (x0, x1), (y0, y1) = sorted(context), sorted(entity)
     inside_x = (difficulty.context >= x0) & (difficulty.context <= x1)
@@ -131,7 +136,7 @@ def _extreme_first(difficulty: Measured, mask: npt.NDArray[np.bool_]) -> IntArra
 
 
 def drawn(run_id: str, seed: int = 0) -> IntArray:
-    """Return numbers `(m,)` of the mentions in the scatter plot: all, or a sample of `MOST_DRAWN`."""
+    """Return the numbers `(m,)` of the mentions in the scatter plot: all, or a random sample of `MOST_DRAWN`."""
     n = len(measured(run_id))
     if n <= MOST_DRAWN:
         return np.arange(n)
@@ -140,7 +145,7 @@ def drawn(run_id: str, seed: int = 0) -> IntArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MentionRow(Mention):
-    """A mention with its number and its sentence. place: file and page, or ""."""
+    """A mention with its number and its sentence. place: file and page of the sentence, or ""."""
 
     number: int
     text: str
@@ -149,7 +154,7 @@ class MentionRow(Mention):
 
 
 def mention_rows(run_id: str, numbers: Sequence[int] | IntArray) -> list[MentionRow]:
-    """Return mentions with their sentences, in the order of `numbers`."""
+    """Return the mentions with these numbers and their sentences, in the order of `numbers`."""
     difficulty = measured(run_id)
     picked = [difficulty.mentions[number] for number in numbers]
     sentences = difficulty.corpus.take([mention.row for mention in picked])
@@ -161,12 +166,12 @@ def mention_rows(run_id: str, numbers: Sequence[int] | IntArray) -> list[Mention
 
 @exporting
 def mentions_csv(run_id: str, numbers: IntArray) -> bytes:
-    """Return mentions with their sentences as CSV for a spreadsheet."""
+    """Return the mentions with these numbers and their sentences, as CSV for a spreadsheet."""
     return _csv(_MENTION, ({**asdict(row), "mention": row.surface} for row in mention_rows(run_id, numbers)))
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> bytes:
-    """Write CSV with a byte order mark for Excel; cells that a spreadsheet would run as a formula are escaped."""
+    """Return CSV with a byte order mark for Excel. Cells that a spreadsheet would run as a formula are escaped."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
@@ -175,7 +180,10 @@ def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> bytes:
 
 
 def preview(options: Mapping[str, object]) -> rebuild.Preview:
-    """Preview a rebuild. options: `rebuild` options, with `difficulty`. Errors: ConfigError, CorpusError, RunError."""
+    """Return the expected outcome of a rebuild. options: options of the `rebuild` run.
+
+    Errors: ConfigError, CorpusError, RunError.
+    """
     config = rebuild.RebuildConfig.parse(options)
     training = _training(config.train, config.difficulty, config.holdout)
     train = library().find(config.train)
@@ -184,7 +192,7 @@ def preview(options: Mapping[str, object]) -> rebuild.Preview:
 
 @kept_per_home(2)
 def _training(train: str, run_id: str, holdout: tuple[str, ...]) -> Training:
-    """Read the training sentences with their measurements. Cached, because each change of the form needs them."""
+    """Return the training sentences with their measurements. Cached, because each change in the form needs them."""
     corpus = library().find(train)
     sentences = labelled(corpus)
     held = rebuild.held_out(corpus, sentences, [library().find(name) for name in holdout], note=lambda _: None)
@@ -192,7 +200,7 @@ def _training(train: str, run_id: str, holdout: tuple[str, ...]) -> Training:
 
 
 def splits_of(train: str) -> tuple[list[str], str]:
-    """Return the dev and test sets that belong to a training set, and how they were found (`rebuild.splits_of`)."""
+    """Return the dev and test sets that belong to a training set, and how they were found (see `rebuild.splits_of`)."""
     return rebuild.splits_of(library().find(train), roles(), library(), store())
 
 
@@ -203,7 +211,7 @@ def new_set(run_id: str) -> str:
 
 
 def changed(run_id: str, start: int = 0, n: int = 20) -> list[Diff]:
-    """Return changed sentences `start` to `start + n` of a finished `rebuild` or `robustness` run, before and after."""
+    """Return `n` changed sentences of a finished `rebuild` or `robustness` run, from number `start` on."""
     run = store().get(run_id)
     before = library().find(run.manifest.inputs["train" if run.manifest.kind == "rebuild" else "test"])
     after = library().find(new_set(run_id))
@@ -216,7 +224,7 @@ def changed_sentences(run_id: str) -> int:
 
 
 def finders() -> dict[str, str]:
-    """Return {run: title} of finished runs whose predicted names a robustness set may use, newest first."""
+    """Return {run: title} of the finished runs whose predicted names a robustness set can use, newest first."""
     names = {corpus.fingerprint: corpus.name for corpus in library().list()}
     done = sorted(store().list(*FINDERS, state="succeeded"), key=lambda run: run.id, reverse=True)
     here = [run for run in done if run.manifest.inputs["corpus"] in names]
@@ -225,14 +233,14 @@ def finders() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestedAlike:
-    """Finished `finetune` runs with the same test sets. tests: the unchanged set first. runs: newest first."""
+    """Finished `finetune` runs with the same test sets. tests: the original set first. runs: the newest first."""
 
     tests: tuple[str, ...]
     runs: tuple[str, ...]
 
 
 def tested_alike() -> list[TestedAlike]:
-    """Group the runs that have the same test sets, at least two. The group of the newest run comes first.
+    """Return groups of runs that have the same test sets, at least two. The group of the newest run comes first.
 
     Runs whose test sets were removed are left out.
     """
@@ -246,15 +254,15 @@ def tested_alike() -> list[TestedAlike]:
 
 
 def frontier(runs: Sequence[str], train: str = "") -> list[FrontierRow]:
-    """Return rows of finished `finetune` runs on the unchanged and the robustness test sets. Errors: RunError."""
+    """Return F1 of finished `finetune` runs on the original test set and the robustness sets. Errors: RunError."""
     return frontier_of([store().get(run) for run in runs], library(), train)
 
 
 def standings(run_ids: Sequence[str]) -> list[FrontierRow]:
-    """Return `frontier` rows of runs with the same test sets.
+    """Return F1 of runs with the same test sets, as rows of `frontier`.
 
-    One corpus decides which slots are ambiguous for all runs with these test sets. A tagger's scores therefore do not
-    depend on the other taggers shown.
+    One corpus decides which slots are ambiguous for all runs of the project with these test sets. The scores of a
+    tagger therefore do not depend on which other taggers are shown.
     """
     tests = tuple(store().get(run_ids[0]).manifest.config["test"])
     alike = next((group.runs for group in tested_alike() if group.tests == tests), run_ids)
@@ -269,7 +277,11 @@ def _standings(run_ids: tuple[str, ...], train: str) -> list[FrontierRow]:
 def frontier_points(
     rows: Sequence[FrontierRow], test: str, names: Mapping[str, str], *, certain: bool
 ) -> list[TaggerPoint]:
-    """Return points of one robustness set for the figure. rows: see `standings`. certain: leave out ambiguous slots."""
+    """Return the points of one robustness set for the figure, one point per tagger.
+
+    rows: rows of `standings`. test: fingerprint of the robustness set. names: {run: name to show}. certain: True to
+    leave out ambiguous slots.
+    """
     f1s = {(row.run, row.test): row.certain_f1 if certain else row.micro_f1 for row in rows}
     plain = {row.run: f1s[row.run, row.test] for row in rows if row.kind == "test"}
     hard = {row.run: f1s[row.run, row.test] for row in rows if row.test == test}
