@@ -1,14 +1,14 @@
 """`assist`: test if sentences of an assisting corpus improve a tagger that is trained on the primary corpus.
 
-One variant (arm) uses no assisting sentences, one uses all, and one per threshold uses the sentences that the threshold
-keeps. The random variant draws as many sentences as the chosen threshold keeps. The threshold is chosen on the dev set.
-Test F1 of the other thresholds is only shown (Murthy et al. 2018, Fig. 2). Assisting sentences that also occur in the
-dev or test set are left out.
+One variant (arm) uses no assisting sentences and one uses all. For each threshold, one uses the sentences that the
+threshold keeps. The random variant draws as many sentences as the chosen threshold keeps. The threshold is chosen on
+the dev set; test F1 of the other thresholds is only shown (Murthy et al. 2018, Fig. 2). Assisting sentences that also
+occur in the dev or test set are left out.
 
 All variants train for the same number of steps on the same primary batches, with networks of equal size and without
 early stopping. They differ only in the assisting sentences that each step adds. The preset `paper` follows Murthy et
-al.: each step trains on one sentence, from the two corpora in turn. `steps` and `passes` (over the primary sentences)
-of each row show how long each variant trained.
+al.: each step trains on one sentence, from the two corpora in turn. The fields `steps` and `passes` of a result row
+show how long the variant trained.
 """
 
 import itertools
@@ -40,12 +40,14 @@ from core.tagging.evaluations import FinetuneResult
 from core.tagging.network import MULTILINGUAL
 
 Share = Literal["all", "sub-word"]
-DRAWS = 3  # least number of random draws; each trains with one seed
-TO_THE_END = 1000  # patience in epochs; the highest value of `epochs`, so that training never stops early
+# Minimum number of random draws. Each draw trains with one seed.
+DRAWS = 3
+# Patience in epochs. It equals the highest value of the option `epochs`, so that training never stops early.
+TO_THE_END = 1000
 
 
 class AssistConfig(WordVectorOptions, SklConfig):
-    """Options: corpora, thresholds and networks; the rest are options of `finetune`."""
+    """Options of an `assist` run: corpora, thresholds and networks, and some options of `finetune`."""
 
     dev: str = option(..., "Dev set of the primary corpus; the threshold is chosen on it.", corpus=True)
     test: str = option(..., "Test set of the primary corpus.", corpus=True)
@@ -90,7 +92,7 @@ class AssistConfig(WordVectorOptions, SklConfig):
     @field_validator("shares")
     @classmethod
     def _shares(cls, shares: tuple[Share, ...]) -> tuple[Share, ...]:
-        """Remove duplicates. Errors: ConfigError."""
+        """Return the shares without duplicates. Errors: ConfigError if none is given."""
         if not shares:
             raise ConfigError("shares: give at least one, all or sub-word.")
         return tuple(dict.fromkeys(shares))
@@ -103,7 +105,7 @@ class AssistRow:
     share: layers that both corpora share; `none` for `monolingual`. kept: number of assisting sentences. threshold: 0
     for `monolingual`, None for `all` and `random`. dev, test: F1 per seed. dev_mean: mean dev F1. mean, sd: mean and
     standard deviation of test F1; sd is None for one seed. runs: ids of all `finetune` runs. run: the first of `runs`.
-    steps: optimizer steps. passes: passes over the primary sentences.
+    steps: number of optimizer steps. passes: number of passes over the primary sentences.
     """
 
     arm: str
@@ -123,10 +125,10 @@ class AssistRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistVerdict:
-    """Verdict on the difference between the chosen threshold and another variant, over seeds and test sentences.
+    """Comparison of the chosen threshold with another variant, over seeds and test sentences.
 
-    delta: difference in F1 points. interval: its 95% interval. verdict: verdict after Holm's correction over all
-    shares.
+    delta: difference in F1 points. interval: 95% interval of `delta`. verdict: conclusion after Holm's correction over
+    all shares.
     """
 
     verdict: Word
@@ -136,11 +138,12 @@ class AssistVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistTable:
-    """The threshold chosen on dev for one share, and mean test F1 of the variants, percent.
+    """The threshold chosen on the dev set for one share, and mean test F1 of the variants, in percent.
 
     kept: number of assisting sentences that the threshold keeps. random: F1 with the same number of random assisting
-    sentences; None if the threshold keeps all. against_all, against_monolingual: Welch's test over seeds. runs: {`skl`,
-    `all` or `monolingual`: id of its first `finetune` run}. verdicts: {other variant: verdict}.
+    sentences; None if the threshold keeps all. against_all, against_monolingual: Welch's test over seeds, None if it is
+    not possible. runs: {`skl`, `all` or `monolingual`: id of the first `finetune` run}. verdicts: {other variant:
+    comparison}.
     """
 
     share: str
@@ -160,7 +163,7 @@ class AssistTable:
 class AssistResult:
     """Result of an `assist` run. tables: one per share. skl_run: id of the run that scored the assisting sentences.
 
-    of: number of all assisting sentences.
+    of: number of sentences in the assisting corpus.
     """
 
     rows: Sequence[AssistRow]
@@ -171,7 +174,11 @@ class AssistResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPoint:
-    """F1 per seed, percent. threshold: 0 for the primary corpus alone, 10 for all of the assisting corpus."""
+    """F1 per seed at one threshold, in percent.
+
+    threshold: 0 stands for the primary corpus alone, 10 for the whole assisting corpus. split: set that F1 was measured
+    on.
+    """
 
     threshold: float
     split: Literal["dev", "test"]
@@ -186,7 +193,7 @@ def run(config: AssistConfig, job: Job) -> AssistResult:
     child = job.child("skl", **options)
     assisted = Assisted.read(child, job.library)
     limits = {"monolingual": 0.0, **{f"skl:{limit:g}": limit for limit in config.thresholds}, "all": math.inf}
-    # Prepare all data before the first training, so that errors appear at once and not after hours.
+    # Prepare the data of all variants before the first training, so that errors appear at once and not after hours.
     shared = {arm: assisted.shared_labels(limit, config.network, job.library) for arm, limit in limits.items() if limit}
     parts = Parts(job.context, [1.0] * (1 + len(config.shares) * (len(shared) + 1)))
     numbers = itertools.count()
@@ -201,7 +208,7 @@ def run(config: AssistConfig, job: Job) -> AssistResult:
         whole, n = job.corpus(shared["all"].assisting), next(numbers)
         if table.kept < len(whole):
             parts.next(n, "random")
-            # At least one draw per seed: each draw trains with one seed, and the seeds are used in turn.
+            # Each draw trains with one seed, and the seeds are used in turn. So make at least one draw per seed.
             draws = range(1, max(DRAWS, len(config.seeds)) + 1)
             extras = [random_part(whole, table.kept, draw, config.network, job.library) for draw in draws]
             rows.append(_row(config, job, "random", math.inf, extras, share=share))
@@ -232,9 +239,9 @@ def _row(
     *,
     share: str = "none",
 ) -> AssistRow:
-    """Train one variant. Thresholds that keep the same sentences use the same run.
+    """Train one variant and return its F1. Thresholds that keep the same sentences use the same run.
 
-    shared: assisting sentences; () for the primary corpus alone, several random draws for the variant `random`. Each
+    shared: assisting sentences; () for the primary corpus alone; several random draws for the variant `random`. Each
     draw is trained with one seed.
     """
     given = [_options(config, extra, share) for extra in shared or (None,)]
@@ -244,7 +251,7 @@ def _row(
     finished = [results.read(run, FinetuneResult) for run in runs]
     n_primary, kept = len(job.corpus(config.primary)), len(job.corpus(shared[0].assisting)) if shared else 0
     epochs, batch = mean(n for one in finished for n in one.epochs), finished[0].settings["batch_size"]
-    # Preset `paper`: the smaller corpus is repeated until it has the size of the larger one.
+    # With the preset `paper`, the smaller corpus is repeated until it is as large as the larger one.
     size = max(n_primary, kept) if config.preset == "paper" else n_primary
     dev = [f1 for one in finished for f1 in one.dev.micro_f1]
     test = [f1 for one in finished if one.test for f1 in one.test.micro_f1]
@@ -266,7 +273,7 @@ def _row(
 
 
 def _options(config: AssistConfig, shared: SharedLabels | None, share: str) -> dict[str, object]:
-    """Return the options for `finetune`. Variants differ only in the training data."""
+    """Return the `finetune` options of a variant. Variants differ only in the training data."""
     names = {"dev", "network", "init", "preset", "seeds", "hidden", "epochs", "batch_size", "learning_rate"}
     options: dict[str, object] = config.model_dump(include=names)
     options |= {name: getattr(config, name) for name in ("vectors", "imported_vectors", "skipgram")}
@@ -274,7 +281,7 @@ def _options(config: AssistConfig, shared: SharedLabels | None, share: str) -> d
         options |= {"in_turn": True, "head": "memm"}
     else:
         usual = MULTILINGUAL if config.network == "charcnn" else None
-        # No early stopping: all variants take the same number of steps.
+        # Turn early stopping off, so that all variants take the same number of steps.
         options |= {"hidden": config.hidden or usual, "patience": TO_THE_END}
     if shared:
         options |= {**shared.options, "share": share, "assisting_weight": config.assisting_weight}
@@ -283,7 +290,7 @@ def _options(config: AssistConfig, shared: SharedLabels | None, share: str) -> d
 
 
 def _table(rows: Sequence[AssistRow], share: str) -> AssistTable:
-    """Return the best threshold on dev (the lowest if several tie) and its test F1, without verdicts."""
+    """Return the threshold with the best dev F1 (the lowest in a tie) and its test F1. Verdicts are added later."""
     alone = rows[0]
     of_share = [row for row in rows if row.share == share]
     whole = next(row for row in of_share if row.arm == "all")
@@ -305,9 +312,9 @@ def _table(rows: Sequence[AssistRow], share: str) -> AssistTable:
 
 
 def _judged(job: Job, tables: Sequence[AssistTable], rows: Sequence[AssistRow]) -> list[AssistTable]:
-    """Add a verdict on the chosen threshold against each other variant.
+    """Return the tables with verdicts: the chosen threshold compared with each other variant.
 
-    Each comparison is made once per share (layers that both corpora share); Holm's correction counts the shares.
+    Each comparison is made once per share (layers that both corpora share). Holm's correction counts the shares.
     """
     store = RunStore(job.home)
     verdicts: dict[str, dict[str, AssistVerdict]] = {table.share: {} for table in tables}
@@ -344,13 +351,16 @@ def _verdict(test: Tested) -> AssistVerdict:
 
 
 def _learnt(table: AssistTable, store: RunStore) -> bool:
-    """Return True if at least one tagger of the runs in `table.runs` learnt something."""
+    """Return True if any tagger of the runs in `table.runs` did not collapse.
+
+    A collapsed tagger is no better than chance on the dev set (`collapsed_seeds`).
+    """
     runs = [store.get(name) for name in table.runs.values()]
     return any(len(taggers.collapsed_seeds(run)) < len(run.manifest.config["seeds"]) for run in runs)
 
 
 def points(rows: Sequence[AssistRow], share: str) -> list[SweepPoint]:
-    """Return F1 at each threshold with one share, and of the primary corpus alone."""
+    """Return F1 at each threshold with one share, and F1 of the primary corpus alone, as points of the figure."""
     points = []
     for row in rows:
         if row.share in (share, "none") and row.arm != "random":
@@ -370,7 +380,7 @@ _VERDICTS: dict[Word, str] = {
 
 
 def in_words(table: AssistTable) -> str:
-    """Return the result for one share (layers that both corpora share) in two sentences."""
+    """Return two sentences on the result for one share (layers that both corpora share)."""
     comparisons = []
     for arm, name, over_seeds in (
         ("random", "as many random sentences", None),

@@ -1,4 +1,4 @@
-"""The commands `skl` and `assist`: find the sentences of an assisting corpus to borrow, and test if they help."""
+"""The commands `skl` and `assist`: select sentences of an assisting corpus, and test if they help."""
 
 import math
 from pathlib import Path
@@ -41,7 +41,10 @@ def skl(
     as_json: bool,
     **values: object,
 ) -> None:
-    """Score each sentence of an assisting corpus by the drift of its entities; keep sentences below a threshold."""
+    """Score each sentence of an assisting corpus, and keep the sentences with a score below a threshold.
+
+    The score (SKL) shows how much the types of the sentence's entities differ from their types in the primary corpus.
+    """
     if not 0 < threshold < math.inf:
         raise ConfigError(f"threshold: {threshold:g} must be a number above 0; give for example 1.")
     pairs = (*type_map, *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))
@@ -67,7 +70,7 @@ def assist(type_map: tuple[str, ...], type_map_file: str | None, as_json: bool, 
     """Test if adding sentences of an assisting corpus to the primary corpus improves a tagger.
 
     The variants (arms) add no sentence, all sentences, the sentences below an SKL threshold, or as many random
-    sentences. The threshold is the best one on the dev set. All variants train for the same number of steps, except
+    sentences. The threshold with the best dev F1 is chosen. All variants train for the same number of steps, except
     with --preset paper.
     """
     pairs = (*type_map, *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))

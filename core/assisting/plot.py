@@ -1,4 +1,4 @@
-"""Figures of the page Assisting: histogram of scores, and F1 by threshold (Murthy et al. 2018, Fig. 1 and 2)."""
+"""Figures of the page Assisting: histogram of SKL scores, and F1 by threshold (Murthy et al. 2018, Fig. 1 and 2)."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ from core.charts import COLOURS, figure
 from core.results import FloatArray
 from core.terms import DEV, TEST
 
-WIDTH = 0.25  # width of a bar in units of SKL; whole-number thresholds lie on a border between two bars
+WIDTH = 0.25  # width of a bar, in units of SKL; whole-number thresholds are then at the border of two bars
 
 
 def skl_histogram(scores: FloatArray, threshold: float, log: str = "natural") -> go.Figure:
-    """Draw a histogram of the scores of kept and dropped sentences.
+    """Draw a histogram of the SKL scores of kept and of dropped sentences.
 
     scores: `(n,)`, only of sentences that share an entity. All other scores are 0 and would dominate the histogram.
     """
@@ -35,7 +35,7 @@ def skl_histogram(scores: FloatArray, threshold: float, log: str = "natural") ->
         )
     fig.update_layout(barmode="stack", bargap=0)
     fig.add_vline(x=threshold, line={"dash": "dash", "width": 2, "color": COLOURS["cut"]})
-    # The label goes on the wider side, so that it is not cut off at the border.
+    # Put the label on the wider side of the line, so that it is not cut off at the border.
     left = threshold < edges[-1] / 2
     fig.add_annotation(
         x=threshold,
@@ -51,7 +51,7 @@ def skl_histogram(scores: FloatArray, threshold: float, log: str = "natural") ->
 
 
 def f1_by_threshold(points: Sequence[SweepPoint], chosen: float | None) -> go.Figure:
-    """Plot F1 against the threshold. chosen: the threshold chosen on the dev set."""
+    """Plot dev F1 and test F1 against the threshold. chosen: the threshold chosen on the dev set, None if not known."""
     fig = figure(
         320, x="threshold (0: the primary corpus alone, 10: all of the assisting one)", y="score (F1), percent"
     )

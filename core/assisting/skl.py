@@ -1,15 +1,15 @@
 """`skl`: score every sentence of an assisting labelled corpus by how far its entities drift from the primary corpus.
 
 SKL is the symmetric KL divergence of tag distributions (Murthy et al. 2018, 2). An assisting corpus (another language,
-hospital or firm) helps if it labels the shared entities as the primary corpus does. In each corpus, the counts of an
-entity's types become a distribution. The divergence of the two distributions is the entity's drift. A sentence's score
-is the mean divergence of its shared entities; 0 means agreement. A sentence is kept if its score is below a threshold.
-The scores do not depend on the threshold, so one run serves every threshold.
+hospital or firm) helps if it gives the shared entities the same types as the primary corpus. In each corpus, the counts
+of an entity's types become a distribution. The divergence of the two distributions is the entity's drift. A sentence's
+score is the mean divergence of its shared entities; 0 means that the corpora agree. A sentence is kept if its score is
+below a threshold. The scores do not depend on the threshold, so one run is enough for all thresholds.
 
 The paper does not state which unit is counted or which probability an unseen type gets. Both are options here; the
 defaults reproduce the counts printed in the paper (SOURCES.md, SKL).
 
-artifacts/  scores.parquet  sentence (a row of the assisting corpus), id, score, overlapping
+artifacts/  scores.parquet  sentence (row of the assisting corpus), id, score, overlapping (shared entities in it)
             drift.parquet   entity, skl, and its count for each type: `primary TYPE`, `assisting TYPE`
 """
 
@@ -39,12 +39,16 @@ from core.shown import count
 from core.text.schemes import Scheme
 from core.text.sentence import Entity, Sentence
 
-SWEEP = tuple(range(1, 10))  # the thresholds of Murthy et al. 2018, Fig. 2
-DRIFTS = 1.0  # an entity drifts above this SKL (Murthy et al. 2018, 4.1)
+# Thresholds of Murthy et al. 2018, Fig. 2.
+SWEEP = tuple(range(1, 10))
+# An entity with an SKL above this value counts as drifting (Murthy et al. 2018, 4.1).
+DRIFTS = 1.0
 _SCORES, _DRIFT = "scores.parquet", "drift.parquet"
 
-Counts = Mapping[str, Counter[str]]  # {entity: {type: times}}
-TypeMap = Mapping[str, str]  # {type: its name in both corpora, "" leaves it out}
+# {entity: {type: count}}
+Counts = Mapping[str, Counter[str]]
+# {type: new name}; "" removes the type.
+TypeMap = Mapping[str, str]
 
 
 class SklOptions(Config):
@@ -69,11 +73,11 @@ class SklOptions(Config):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Drift:
-    """The entities that two labelled corpora share, and the divergence of each.
+    """Entities that two labelled corpora share, and the divergence of each entity's types.
 
     names: the m shared entities in lower case, sorted. types: the t types of both corpora. primary, assisting: counts
-    per entity and type, `(m, t)`. skl: `(m,)`, 0 means agreement. seen: number of different entities in the primary and
-    in the assisting corpus, shared or not.
+    per entity and type, `(m, t)`. skl: `(m,)`, 0 if the corpora agree. seen: number of different entities in the
+    primary corpus and in the assisting corpus, shared or not.
     """
 
     names: tuple[str, ...]
@@ -85,20 +89,24 @@ class Drift:
 
 
 def units(sentence: Sentence, unit: str) -> Iterator[tuple[str, Entity]]:
-    """Yield the counted units of a sentence as (text in lower case, entity). unit: `token` or `surface`."""
+    """Yield the units that SKL counts, each as (text in lower case, entity).
+
+    unit: `token` for each token of an entity, `surface` for whole entities.
+    """
     for entity in sentence.entities or ():
         if unit == "surface":
             yield " ".join(sentence.tokens[entity.start : entity.end]).lower(), entity
             continue
         for place in range(entity.start, entity.end):
-            # A token takes the type of its entity: `China` within an organisation is an organisation (SOURCES.md, SKL).
+            # A token has the type of its entity. `China` in the name of an organisation counts as an organisation
+            # (SOURCES.md, SKL).
             yield sentence.tokens[place].lower(), Entity(start=place, end=place + 1, type=entity.type)
 
 
 def count_types(
     sentences: Iterable[Sentence], unit: str, into: dict[str, Counter[str]] | None = None
 ) -> dict[str, Counter[str]]:
-    """Return {entity: count per type}. If `into` is given, add the counts to it."""
+    """Return {entity: {type: count}}. If `into` is given, add the counts to it and return it."""
     counts = {} if into is None else into
     for sentence in sentences:
         for name, entity in units(sentence, unit):
@@ -107,7 +115,7 @@ def count_types(
 
 
 def renamed(sentence: Sentence, types: TypeMap) -> Sentence:
-    """Return the sentence with its types renamed; entities of a type that maps to "" are dropped."""
+    """Return the sentence with renamed types. If the new name of a type is "", its entities are removed."""
     if not types or not sentence.entities:
         return sentence
     entities = (replace(entity, type=types.get(entity.type, entity.type)) for entity in sentence.entities)
@@ -115,7 +123,10 @@ def renamed(sentence: Sentence, types: TypeMap) -> Sentence:
 
 
 def parse_map(pairs: Sequence[str]) -> dict[str, str]:
-    """Parse `("PER=person", "MISC=")`. Errors: ConfigError for a pair without "=" or a type that occurs twice."""
+    """Convert pairs such as `("PER=person", "MISC=")` to {old type: new type}.
+
+    Errors: ConfigError for a pair without "=", or a type with two new names.
+    """
     types: dict[str, str] = {}
     for pair in pairs:
         old, sign, new = (part.strip() for part in pair.partition("="))
@@ -129,9 +140,9 @@ def parse_map(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def compare(primary: Counts, assisting: Counts, options: SklOptions) -> Drift:
-    """Return the drift between two tables of counts. SKL does not change if the tables are swapped."""
+    """Return the shared entities of two tables of counts, with their SKL. SKL does not depend on the order of the two."""
     types = sorted({kind for counts in (primary, assisting) for counter in counts.values() for kind in counter})
-    # Sorted, so that the rows do not depend on the order of sentences.
+    # Sort the entities, so that the rows do not depend on the order of sentences.
     shared = sorted(
         name
         for name in primary.keys() & assisting.keys()
@@ -156,9 +167,9 @@ def _table(counts: Counts, names: Sequence[str], types: Sequence[str]) -> IntArr
 
 
 def distributions(counts: IntArray, options: SklOptions, average: IntArray | None = None) -> FloatArray:
-    """Turn counts `(m, t)` into probabilities above 0; each row sums to 1.
+    """Return the probabilities of counts `(m, t)`. All are above 0, and each row sums to 1.
 
-    average: `(t,)` counts of all entities together; `shrinkage` pulls each row towards it.
+    average: `(t,)` counts of all entities together. The option `shrinkage` pulls each row towards them.
     """
     raised: FloatArray = counts + options.add_k
     if options.shrinkage:
@@ -166,24 +177,28 @@ def distributions(counts: IntArray, options: SklOptions, average: IntArray | Non
         raised = raised + options.shrinkage * average / max(average.sum(), 1)
     shares: FloatArray = raised / raised.sum(axis=1, keepdims=True)
     if not options.add_k:
-        # Floor after the division: an unseen type then gets the same probability for rare and frequent entities.
+        # Apply the floor after the division, so that an unseen type has the same probability for rare and frequent
+        # entities.
         shares = np.maximum(shares, options.floor)
         shares /= shares.sum(axis=1, keepdims=True)
     return shares
 
 
 def symmetric_kl(p: FloatArray, q: FloatArray, log: str = "natural") -> FloatArray:
-    """Return `(m,)` (KL(p||q) + KL(q||p)) / 2 of distributions `(m, t)` above 0 (Murthy et al. 2018, eq. 1)."""
+    """Return (KL(p||q) + KL(q||p)) / 2 of each pair of rows, `(m,)` (Murthy et al. 2018, eq. 1).
+
+    p, q: probabilities `(m, t)` above 0. log: natural or base2.
+    """
     logs = np.log2 if log == "base2" else np.log
-    # Both directions in one product: p log(p/q) + q log(q/p) = (p - q)(log p - log q).
+    # One product gives both directions: p log(p/q) + q log(q/p) = (p - q)(log p - log q).
     skl: FloatArray = ((p - q) * (logs(p) - logs(q))).sum(axis=1) / 2
     return skl
 
 
 def score(sentences: Iterable[Sentence], drift: Drift, unit: str) -> tuple[FloatArray, IntArray]:
-    """Return each sentence's score and its number of shared entities, both `(n,)`.
+    """Return the score of each sentence, and its number of shared entities, both `(n,)`.
 
-    The score is the mean SKL over the occurrences of shared entities, 0 if there is none.
+    The score is the mean SKL over the occurrences of shared entities; 0 if the sentence has none.
     """
     values = dict(zip(drift.names, drift.skl.tolist(), strict=True))
     skls = [[values[name] for name, _ in units(sentence, unit) if name in values] for sentence in sentences]
@@ -192,13 +207,13 @@ def score(sentences: Iterable[Sentence], drift: Drift, unit: str) -> tuple[Float
 
 
 def kept(scores: FloatArray, threshold: float) -> BoolArray:
-    """Return `(n,)`, True for scores below the threshold. Threshold 0 keeps nothing (Murthy et al. 2018, Fig. 2)."""
+    """Return a mask `(n,)` of the scores below the threshold. Threshold 0 keeps nothing (Murthy et al. 2018, Fig. 2)."""
     mask: BoolArray = scores < threshold
     return mask
 
 
 class SklConfig(SklOptions):
-    """Options: the two corpora, and how their types correspond."""
+    """Options of an `skl` run: the two corpora, and which types of the two mean the same."""
 
     primary: str = option(..., "Your labelled corpus.", corpus=True)
     assisting: str = option(..., "Another labelled corpus to borrow sentences from.", corpus=True)
@@ -209,13 +224,13 @@ class SklConfig(SklOptions):
     @field_validator("type_map")
     @classmethod
     def _type_map(cls, pairs: tuple[str, ...]) -> tuple[str, ...]:
-        """Normalise spelling and order. Errors: ConfigError."""
+        """Return the OLD=NEW pairs sorted and without blanks. Errors: ConfigError."""
         return tuple(sorted(f"{old}={new}" for old, new in parse_map(pairs).items()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityCounts:
-    """Number of different entities in each corpus, and number of shared entities that drift."""
+    """Number of different entities in each corpus, and number of shared entities with an SKL above `DRIFTS`."""
 
     primary: int
     assisting: int
@@ -226,9 +241,9 @@ class EntityCounts:
 class SklResult:
     """Result of an `skl` run.
 
-    of: number of sentences in the assisting corpus. overlapping: number of shared entities. without_overlap: number of
-    sentences without a shared entity. kept_below: {threshold: number of kept sentences}. types_of_one_corpus: {corpus
-    name: types that only this corpus has}.
+    of: number of sentences in the assisting corpus. overlapping: number of different shared entities. without_overlap:
+    number of sentences without a shared entity. kept_below: {threshold: number of kept sentences}. types_of_one_corpus:
+    {corpus name: types that only this corpus has}.
     """
 
     of: int
@@ -240,7 +255,7 @@ class SklResult:
 
 
 def run(config: SklConfig, job: Job) -> SklResult:
-    """Count the entities of both corpora, compare them, and score the sentences of the assisting corpus."""
+    """Count the entities of both corpora, compare their types, and score the sentences of the assisting corpus."""
     primary, assisting = job.corpus(config.primary), job.corpus(config.assisting)
     types = parse_map(config.type_map)
     alone = _check(primary, assisting, types)
@@ -288,9 +303,9 @@ def _check(primary: Corpus, assisting: Corpus, types: TypeMap) -> dict[str, list
 
 
 def check_trainable(primary: Corpus, types: TypeMap) -> None:
-    """Check that the map renames no type of the primary corpus, because training uses that corpus as it is.
+    """Raise a ConfigError if the map renames a type of the primary corpus.
 
-    Errors: ConfigError.
+    Training uses the primary corpus unchanged, so its types would not match the renamed ones.
     """
     if moved := [f"{name}={types[name]}" for name in primary.types if types.get(name, name) not in ("", name)]:
         raise ConfigError(
@@ -330,7 +345,10 @@ def _blocks(corpus: Corpus, types: TypeMap, report: Reporter) -> Iterator[list[S
 
 
 def write(run: Run, ids: IntArray, scores: FloatArray, overlaps: IntArray, drift: Drift) -> None:
-    """Write the artifacts. ids, scores, overlaps: `(n,)`, one per sentence of the assisting corpus."""
+    """Write the scores and the drift table as Parquet.
+
+    ids, scores, overlaps: `(n,)`, one per sentence of the assisting corpus. drift: the shared entities.
+    """
     columns = {
         "sentence": np.arange(len(scores)),
         "id": [f"{number:016x}" for number in ids.tolist()],
@@ -346,7 +364,10 @@ def write(run: Run, ids: IntArray, scores: FloatArray, overlaps: IntArray, drift
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftRow:
-    """A shared entity. primary, assisting: counts per type as text. in_primary, in_assisting: total counts."""
+    """One shared entity.
+
+    primary, assisting: counts per type in each corpus, as text. in_primary, in_assisting: total count in each corpus.
+    """
 
     entity: str
     skl: float
@@ -360,7 +381,7 @@ class DriftRow:
 class SharedLabels:
     """Assisting sentences to train on.
 
-    assisting: fingerprint of the corpus that holds only these sentences. assisting_types: types of the whole assisting
+    assisting: fingerprint of a corpus that has only these sentences. assisting_types: all types of the assisting
     corpus, if these sentences lack some of them.
     """
 
@@ -369,16 +390,16 @@ class SharedLabels:
 
     @property
     def options(self) -> dict[str, object]:
-        """Options for `finetune`."""
+        """These sentences as options for `finetune`."""
         types = {"assisting_types": self.assisting_types} if self.assisting_types else {}
         return {"assisting": self.assisting, **types}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """An entity of an assisting sentence that the primary corpus shares.
+    """One entity in an assisting sentence that also occurs in the primary corpus.
 
-    type: type in this sentence. usual: the entity's most frequent type in the primary corpus.
+    type: its type in this sentence. usual: its most frequent type in the primary corpus.
     """
 
     start: int
@@ -392,9 +413,9 @@ class Mark:
 class Assisted:
     """A finished `skl` run.
 
-    scores: `(n,)`, one per sentence of the assisting corpus. overlaps: `(n,)`, occurrences of shared entities in each
-    sentence. names: the m shared entities. types: the t types. skl: `(m,)`. counts: {"primary" or "assisting": `(m,
-    t)`}.
+    scores: `(n,)`, one per sentence of the assisting corpus. overlaps: `(n,)`, number of shared entities in each
+    sentence. names: the m shared entities. types: the t types of both corpora. skl: `(m,)`. counts: {"primary" or
+    "assisting": counts per entity and type, `(m, t)`}.
     """
 
     run: str
@@ -411,7 +432,10 @@ class Assisted:
 
     @classmethod
     def read(cls, run: Run, library: Library) -> Self:
-        """Read a finished run. If a corpus was removed, only reading its sentences raises CorpusError."""
+        """Read the files of a finished run.
+
+        A removed corpus is no error here. Only reading its sentences raises CorpusError.
+        """
         with read_back(run.artifacts, _SCORES, _DRIFT):
             scores, drift = (pq.read_table(run.artifacts / name) for name in (_SCORES, _DRIFT))
         types = [name.removeprefix("primary ") for name in drift.column_names if name.startswith("primary ")]
@@ -433,15 +457,15 @@ class Assisted:
         )
 
     def kept(self, threshold: float) -> IntArray:
-        """Return rows `(k,)` of the assisting corpus below the threshold, in order."""
+        """Return the rows `(k,)` of the sentences with a score below the threshold, in order."""
         return np.flatnonzero(kept(self.scores, threshold))
 
     def sentences(self, rows: IntArray) -> list[Sentence]:
-        """Return the sentences at `rows`, with their types renamed by the type map."""
+        """Return the sentences at `rows` of the assisting corpus, with the types renamed by the type map."""
         return [renamed(sentence, self.type_map) for sentence in self.assisting.take(rows)]
 
     def marks(self, sentence: Sentence) -> list[Mark]:
-        """Return the shared entities of a sentence that the method `sentences` returned."""
+        """Return the shared entities of a sentence. Its types must be renamed already, as by `sentences`."""
         rows = {name: row for row, name in enumerate(self.names)}
         usual = self.counts["primary"].argmax(axis=1)
         return [
@@ -457,7 +481,7 @@ class Assisted:
         ]
 
     def table(self) -> list[DriftRow]:
-        """Return the drift table, largest SKL first. Of entities with equal SKL, the most frequent one comes first."""
+        """Return one row per shared entity, largest SKL first. Among equal SKL, the most frequent entity comes first."""
         primary, assisting = self.counts["primary"], self.counts["assisting"]
         often = np.minimum(primary.sum(axis=1), assisting.sum(axis=1))
         return [
@@ -469,7 +493,7 @@ class Assisted:
                 in_primary=int(primary[row].sum()),
                 in_assisting=int(assisting[row].sum()),
             )
-            # SKL is rounded so that frequency orders entities whose SKL differs only by rounding errors.
+            # Round SKL, so that entities whose SKL differs only by rounding errors are sorted by frequency.
             for row in np.lexsort((-often, -self.skl.round(6))).tolist()
         ]
 
@@ -478,7 +502,10 @@ class Assisted:
         return ", ".join(f"{self.types[column]} {counts[column]}" for column in order if counts[column])
 
     def seal(self, threshold: float, library: Library) -> Corpus:
-        """Store the kept sentences as a corpus; for all, see `mapped`. Errors: ConfigError if none is kept."""
+        """Store the kept sentences as a corpus. If all are kept, return what `mapped` returns.
+
+        Errors: ConfigError if none is kept.
+        """
         rows = _some(self.kept(threshold), threshold)
         if len(rows) == len(self.assisting):
             return mapped(self.assisting, self.primary, self.type_map, library)
@@ -492,7 +519,7 @@ class Assisted:
     def shared_labels(self, threshold: float, network: str, library: Library) -> SharedLabels:
         """Return the kept sentences as training data for a network.
 
-        Errors: ConfigError, CorpusError if none is kept or the network cannot learn from them.
+        Errors: ConfigError if none is kept. ConfigError or CorpusError if the network cannot learn from them.
         """
         corpus = self.seal(threshold, library)
         check_assisting(network, corpus, self.primary.types)
@@ -506,9 +533,9 @@ class Assisted:
 
 
 def mapped(assisting: Corpus, primary: Corpus, types: TypeMap, library: Library) -> Corpus:
-    """Return an assisting corpus with renamed types; the unchanged corpus if the map renames none of its types."""
+    """Return the assisting corpus with renamed types, or unchanged if the map renames none of its types."""
     if all(types.get(name, name) == name for name in assisting.types):
-        return assisting  # a second corpus would only duplicate the content under another name
+        return assisting  # storing it again would only duplicate the corpus under another name
     return library.seal(
         (renamed(sentence, types) for block in assisting.batches() for sentence in block),
         name=f"{assisting.name} for {primary.name}, all",
@@ -518,7 +545,7 @@ def mapped(assisting: Corpus, primary: Corpus, types: TypeMap, library: Library)
 
 
 def random_part(whole: Corpus, n: int, draw: int, network: str, library: Library) -> SharedLabels:
-    """Draw `n` random sentences of an assisting corpus, as baseline for a threshold that keeps `n` sentences."""
+    """Draw `n` random sentences of an assisting corpus. They are the baseline for a threshold that keeps `n` sentences."""
     if n >= len(whole):
         return SharedLabels(assisting=whole.fingerprint)
     rows = np.sort(np.random.default_rng(draw).choice(len(whole), n, replace=False))
@@ -539,7 +566,7 @@ def _some(rows: IntArray, threshold: float) -> IntArray:
 
 
 def check_assisting(network: str, corpus: Corpus, types: Collection[str]) -> None:
-    """Check that a network can learn from an assisting corpus.
+    """Raise an error if the network cannot learn from an assisting corpus.
 
     types: types of the training set. Errors: CorpusError, ConfigError.
     """

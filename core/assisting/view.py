@@ -1,4 +1,4 @@
-"""Views of assisting corpora for pages and commands: drift, sentences kept by a threshold, and sweeps of thresholds."""
+"""Queries of the page Assisting and its commands: drift, sentences kept by a threshold, and F1 by threshold."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ from core.text.sentence import Sentence
 
 @kept_per_home(4)
 def get(run_id: str) -> Assisted:
-    """Return a finished `skl` run. The result is cached per home."""
+    """Return a finished `skl` run. The result is cached, separately for each project."""
     return Assisted.read(store().get(run_id), library())
 
 
@@ -31,7 +31,8 @@ def get(run_id: str) -> Assisted:
 class Kept:
     """Number of assisting sentences that a threshold keeps.
 
-    sharing_nothing: sentences kept only because they share no entity with the primary corpus.
+    of: number of all assisting sentences. sharing_nothing: number of kept sentences that share no entity with the
+    primary corpus, so that their score is 0.
     """
 
     threshold: float
@@ -41,7 +42,7 @@ class Kept:
 
 
 def kept(run_id: str, threshold: float) -> Kept:
-    """Count the sentences that a threshold keeps, from the stored scores."""
+    """Count the sentences that a threshold keeps. The scores are read from the run."""
     assisted = get(run_id)
     rows = assisted.kept(threshold)
     alone = int((assisted.overlaps[rows] == 0).sum())
@@ -54,10 +55,10 @@ def _table(run_id: str) -> Sequence[DriftRow]:
 
 
 def drift(run_id: str, search: str = "", least_skl: float = 0.0, least_count: int = 1) -> list[DriftRow]:
-    """Return the shared entities, largest SKL first.
+    """Return the shared entities that match all conditions, largest SKL first.
 
-    search: text that the entity must contain. least_skl: minimum SKL. least_count: minimum of occurrences in each
-    corpus.
+    search: text that the entity must contain. least_skl: minimum SKL. least_count: minimum number of occurrences in
+    each corpus.
     """
     return [
         row
@@ -84,16 +85,17 @@ def _csv(rows: Sequence[DriftRow]) -> bytes:
 
 @exporting
 def export_drift(run_id: str, path: Path) -> None:
-    """Write all rows of `drift` as CSV. Errors: PathError."""
+    """Write all shared entities (`drift`) to a CSV file. Errors: PathError."""
     write_file(_csv(drift(run_id)), path)
 
 
 def sentences(
     run_id: str, threshold: float, *, at_line: bool = True, n: int = 8
 ) -> tuple[list[tuple[float, Sentence, list[Mark]]], list[tuple[float, Sentence, list[Mark]]]]:
-    """Return examples of kept and of dropped sentences that share an entity, each as (score, sentence, marks).
+    """Return examples of kept and of dropped sentences, each as (score, sentence, shared entities).
 
-    at_line: True for the sentences nearest to the threshold, False for those farthest from it.
+    at_line: True for the sentences nearest to the threshold, False for those farthest from it. n: maximum number of
+    sentences in each list. Sentences that share no entity are left out.
     """
     assisted = get(run_id)
     sharing = np.flatnonzero(assisted.overlaps > 0)
@@ -123,12 +125,12 @@ def export(run_id: str, threshold: float, path: Path) -> int:
 
 
 def unshared_types(primary: Corpus, assisting: Corpus) -> list[str]:
-    """Return the entity types that occur in only one of the two corpora. A type map can rename them."""
+    """Return the entity types that occur in only one of the two corpora, so that the user can map them."""
     return sorted(set(primary.types) ^ set(assisting.types))
 
 
 def read_type_map(path: Path) -> tuple[str, ...]:
-    """Read a file of OLD=NEW lines; empty lines and lines that begin with # are ignored. Errors: PathError."""
+    """Return the OLD=NEW lines of a file. Empty lines and lines that begin with # are ignored. Errors: PathError."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -138,7 +140,7 @@ def read_type_map(path: Path) -> tuple[str, ...]:
 
 
 def sweeps(run_id: str) -> list[Run]:
-    """Return the `assist` runs with the corpora and options of a `skl` run, newest first."""
+    """Return the `assist` runs that have the same corpora and SKL options as an `skl` run, newest first."""
     config = store().get(run_id).manifest.config
     return [
         run
@@ -148,5 +150,5 @@ def sweeps(run_id: str) -> list[Run]:
 
 
 def sweep_points(run_id: str, share: str) -> list[SweepPoint]:
-    """Return F1 by threshold of a finished `assist` run for one share."""
+    """Return F1 by threshold of a finished `assist` run. share: layers that both corpora share."""
     return points(results.read(store().get(run_id), AssistResult).rows, share)

@@ -605,6 +605,7 @@ def levenshtein(text: str, others: tuple[IntArray, IntArray]) -> IntArray:
     for done, letter in enumerate(text[:LONGEST], 1):
         best = np.minimum(line[1:] + 1, line[:-1] + (codes != ord(letter)))
         line = np.concatenate([np.full((1, len(lengths)), done, np.int16), best])
-        line = np.minimum.accumulate(line - steps, axis=0) + steps  # an insertion costs 1 per step
+        # Each inserted letter costs 1, so insertions are a running minimum after subtracting 1 per letter.
+        line = np.minimum.accumulate(line - steps, axis=0) + steps
     distances: IntArray = line[lengths, np.arange(len(lengths))]
     return distances

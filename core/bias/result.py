@@ -344,7 +344,10 @@ class Diff:
 def diffs(
     edits: Sequence[Edit], before: Corpus, after: Corpus, start: int, n: int, *, slots: Iterable[Slot] = ()
 ) -> list[Diff]:
-    """Return `n` changed sentences from number `start` on, in the order of the log. slots: slots of a robustness set."""
+    """Return `n` changed sentences from number `start` on, in the order of the log.
+
+    edits: the log. before, after: the original and the new corpus. slots: slots of a robustness set.
+    """
     by_row: dict[int, list[Edit]] = defaultdict(list)
     for edit in edits:
         by_row[edit.row].append(edit)
