@@ -81,7 +81,7 @@ class AssistConfig(WordVectorOptions, SklConfig):
     @field_validator("thresholds")
     @classmethod
     def _thresholds(cls, thresholds: tuple[float, ...]) -> tuple[float, ...]:
-        """Sort the thresholds and remove duplicates. Errors: ConfigError."""
+        """Return the thresholds sorted, without duplicates. Errors: ConfigError unless all are above 0."""
         if not thresholds or not all(0 < threshold < math.inf for threshold in thresholds):
             raise ConfigError(
                 f"thresholds: {thresholds} must be one or more numbers above 0; give for example 1 2 3."

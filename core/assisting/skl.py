@@ -140,7 +140,7 @@ def parse_map(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def compare(primary: Counts, assisting: Counts, options: SklOptions) -> Drift:
-    """Return the shared entities of two tables of counts, with their SKL. SKL does not depend on the order of the two."""
+    """Return the shared entities of two tables of counts, with their SKL. The order of the tables does not matter."""
     types = sorted({kind for counts in (primary, assisting) for counter in counts.values() for kind in counter})
     # Sort the entities, so that the rows do not depend on the order of sentences.
     shared = sorted(
@@ -207,7 +207,7 @@ def score(sentences: Iterable[Sentence], drift: Drift, unit: str) -> tuple[Float
 
 
 def kept(scores: FloatArray, threshold: float) -> BoolArray:
-    """Return a mask `(n,)` of the scores below the threshold. Threshold 0 keeps nothing (Murthy et al. 2018, Fig. 2)."""
+    """Return a mask `(n,)` of scores below the threshold. Threshold 0 keeps nothing (Murthy et al. 2018, Fig. 2)."""
     mask: BoolArray = scores < threshold
     return mask
 
@@ -481,7 +481,7 @@ class Assisted:
         ]
 
     def table(self) -> list[DriftRow]:
-        """Return one row per shared entity, largest SKL first. Among equal SKL, the most frequent entity comes first."""
+        """Return one row per shared entity, largest SKL first. Among equal SKLs, frequent entities come first."""
         primary, assisting = self.counts["primary"], self.counts["assisting"]
         often = np.minimum(primary.sum(axis=1), assisting.sum(axis=1))
         return [
@@ -545,7 +545,7 @@ def mapped(assisting: Corpus, primary: Corpus, types: TypeMap, library: Library)
 
 
 def random_part(whole: Corpus, n: int, draw: int, network: str, library: Library) -> SharedLabels:
-    """Draw `n` random sentences of an assisting corpus. They are the baseline for a threshold that keeps `n` sentences."""
+    """Draw `n` random sentences of an assisting corpus, as the baseline for a threshold that keeps `n` sentences."""
     if n >= len(whole):
         return SharedLabels(assisting=whole.fingerprint)
     rows = np.sort(np.random.default_rng(draw).choice(len(whole), n, replace=False))

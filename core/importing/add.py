@@ -1,4 +1,4 @@
-"""`add`: read a file or folder as a stream, and seal it as a corpus."""
+"""`add`: read a file or folder as a stream, and store it as a corpus."""
 
 import json
 from collections.abc import Iterator
@@ -33,15 +33,18 @@ from core.shown import count, in_utf8, shown
 from core.text.sentence import Sentence
 from core.text.words import Marks, unspaced
 
-BEFORE = "sealed.json"  # file with the result; a resumed run reads it, because the upload may be deleted already
-_PLACES = 10  # maximum number of places in the list of pages without text
-LONGEST_NAME = 80  # characters; a longer name would push the numbers in a table out of view
+# File with the result. A resumed run reads it, because the upload may be deleted already.
+BEFORE = "sealed.json"
+# Maximum number of pages that a note on pages without text lists.
+_PLACES = 10
+# Maximum number of characters. In tables, a longer name would push the numbers out of view.
+LONGEST_NAME = 80
 
 
 def proposed_name(path: Path, n_more: int = 0) -> str:
-    """Return a name for a corpus: its file's name without extensions, cut to `LONGEST_NAME`.
+    """Return a name for a corpus: the name of its file without extensions, shortened to `LONGEST_NAME` characters.
 
-    n_more: number of further files.
+    n_more: number of further files; for a folder, they are counted here.
     """
     files = [file for file in uploaded(path) if readable(file)] or uploaded(path)
     if files:
@@ -111,13 +114,14 @@ class AddConfig(Config):
 
 
 def run(config: AddConfig, job: Job) -> AddResult | Result:
-    """Import a file. Artifacts: `rejects.jsonl`, every row that could not be used, with its line and the reason.
+    """Import files as one corpus. Artifact: `rejects.jsonl`, the rows that could not be used, with line and reason.
 
-    The copy of an upload is deleted after the import, and after a failure that no option can avoid. A failed import
-    stores no rows.
+    The copy of an upload is deleted after the import. It is also deleted if the file cannot be read with any options. A
+    failed import stores no rows.
     """
     before = job.context.run.chunks / BEFORE
-    result: AddResult | Result | None = read_object(before)  # exists if an earlier attempt was killed after the import
+    # The file exists if an earlier attempt was killed after the import.
+    result: AddResult | Result | None = read_object(before)
     if result is None:
         result = _imported(config, job)
         write_atomic(before, json.dumps(asdict(result), ensure_ascii=False).encode())
@@ -144,27 +148,28 @@ def _imported(config: AddConfig, job: Job) -> AddResult:
 
 
 class _Scripts:
-    """Counts sentences without blanks between words, and samples texts to check the encoder's vocabulary."""
+    """Counts sentences in scripts without blanks between words, and samples texts to check an encoder's vocabulary."""
 
     def __init__(self) -> None:
         self.unspaced = 0
         self.sample: list[str] = []
 
     def watched(self, sentences: Iterator[Sentence]) -> Iterator[Sentence]:
-        """Count and sample `sentences` while yielding them unchanged."""
+        """Yield `sentences` unchanged, and count and sample them."""
         step = 1
         for i, sentence in enumerate(sentences):
             self.unspaced += unspaced(sentence.text)
             if i % step == 0:
                 self.sample.append(sentence.text)
-                # The number of sentences is unknown. If the sample is full, drop every second text.
+                # The number of sentences is not known in advance. Whenever the sample is full, drop every second text
+                # and sample half as often, so that it covers all sentences evenly.
                 if len(self.sample) == 2 * SAMPLE:
                     self.sample[:], step = self.sample[::2], 2 * step
             yield sentence
 
 
 def reading(config: AddConfig) -> ReadOptions:
-    """Return the options for reading the file."""
+    """Return the options for reading the file, taken from the options of the import."""
     return ReadOptions(
         **config.model_dump(
             include={"format", "scheme", "split", "unit", "encoding", "entity_type", "tag_column", "keep_lost"}
@@ -226,10 +231,10 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
 
 
 def _readable(config: AddConfig, path: Path) -> tuple[AddConfig, Path, list[Problem]]:
-    """Leave out files that cannot be read, if the user gave several files.
+    """Remove files that cannot be read from the options, if the user gave several files.
 
-    Return the config with the readable files, the first readable file, and a problem per file that is left out. Errors:
-    the first file's error if no file can be read; OptionsError if another option would make a file readable.
+    Return the remaining options, the first readable file, and one problem per removed file. Errors: the first file's
+    error if no file can be read; OptionsError if other options would make a file readable.
     """
     options = reading(config)
     if not config.others:
@@ -256,20 +261,20 @@ def _readable(config: AddConfig, path: Path) -> tuple[AddConfig, Path, list[Prob
 
 
 def _try(path: Path, options: ReadOptions) -> None:
-    """Look at the beginning of a file. Errors: ReadError or ResourceError if it cannot be read."""
+    """Read the beginning of a file. Errors: ReadError or ResourceError if it cannot be read."""
     dry_run(path, options)
     if path.is_file() and path.suffix.lower() != ARCHIVE:
         kind_of(files_of(path, options)[0], options)
 
 
 def _called(path: Path, config: AddConfig) -> str:
-    """Return the name of the file; for several files, the name of the first and the number of others."""
+    """Return the name of the file. For several files, return the first file's name and the number of the others."""
     files = uploaded(path) or [path, *map(Path, config.others)]
     return files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
 
 
 def _of_documents(report: ReadReport) -> Iterator[str]:
-    """Yield notes about pages without text, margins, unmapped letters and files that were left out."""
+    """Yield notes for the user: pages without text, removed headers and footers, unmapped letters, unread files."""
     if report.blank_pages:
         places = ", ".join(report.blank_places[:_PLACES]) + (" ..." if len(report.blank_places) > _PLACES else "")
         yield f"{report.blank_pages:,} of {report.pages:,} pages have no text (scanned?): {places}."
@@ -287,7 +292,10 @@ def _of_documents(report: ReadReport) -> Iterator[str]:
 
 
 def _cut(config: AddConfig, marks: Marks | None) -> Cut:
-    """Return the rule that cuts the text into tokens, and the reason. marks: None if the file has its own tokens."""
+    """Return the rule that cuts the text into tokens, and the reason for it.
+
+    marks: counts from which the rule is guessed; None if the file has its own tokens.
+    """
     if marks is None:
         return Cut(rule="own", why="the file has them")
     if config.tokens != "auto":
@@ -327,7 +335,7 @@ def _result(
 
 
 def _progress(report: Reporter, done: int, total: int) -> None:
-    """Report the progress in KB or MB."""
+    """Report the progress in MB for files from 10 MB on, else in KB."""
     unit, size = ("MB", 1_000_000) if total >= 10_000_000 else ("KB", 1_000)
     report.progress(done // size, max(total // size, 1), unit)
 

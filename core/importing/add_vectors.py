@@ -22,13 +22,15 @@ from core.results import FloatArray
 from core.runs.store import RunStore, is_run_id
 from core.shown import in_utf8, shown
 
-MOST_NUMBERS = 10_000  # numbers of a vector
-LONGEST = 200  # bytes of a word; longer ones are not words but, for example, addresses
+# Maximum number of numbers in a vector.
+MOST_NUMBERS = 10_000
+# Maximum number of bytes of a word. Longer entries are not words but, for example, web addresses.
+LONGEST = 200
 
 
 @dataclass(slots=True, kw_only=True)
 class VectorTable:
-    """Content of a file with vectors.
+    """Words of a file with vectors, and counts of its lines.
 
     words: distinct words, in the order of the file. dimension: numbers per vector. again: number of lines that repeat a
     word; the first line with a word is used. unusable: number of lines whose word cannot be a token, because it is
@@ -45,9 +47,9 @@ class VectorTable:
 def read_vectors(
     path: Path, rows: BinaryIO, *, most_words: int = 0, tick: Callable[[int], None] = lambda _: None
 ) -> VectorTable:
-    """Read a file line by line, and write each vector to `rows` (float32) at once, so that only words are in memory.
+    """Read a file line by line, and write each vector to `rows` (float32) at once, so that memory holds only the words.
 
-    most_words: number of words to read, 0 for all. tick: called with the number of compressed bytes read.
+    most_words: maximum number of words to read, 0 for all. tick: called with the number of compressed bytes read.
 
     Errors: PathError; ReadError for the first wrong line, and for a header with a wrong number of words.
     """
@@ -95,7 +97,7 @@ def _table(file: str, stream: IO[bytes], rows: BinaryIO, most_words: int) -> Vec
 
 
 def _header(fields: list[bytes]) -> tuple[int, int] | None:
-    """Return (words, numbers per word) if the first line is a header, else None."""
+    """Return (number of words, numbers per word) if these fields of the first line are a header, else None."""
     if len(fields) != 2 or not all(part.isdigit() and len(part) < 19 for part in fields):
         return None
     words, dimension = map(int, fields)
@@ -109,7 +111,10 @@ def _check_dimension(file: str, number: int, dimension: int) -> None:
 
 
 def _parted(file: str, number: int, fields: list[bytes], dimension: int) -> tuple[bytes, FloatArray]:
-    """Return a line's word and vector. A word may have blanks (GloVe), unless all parts after the first are numbers."""
+    """Return a line's word and vector.
+
+    A word may contain blanks, as in GloVe, unless all its parts after the first are numbers. Errors: ReadError.
+    """
     n = len(fields) - dimension
     between = fields[1:n]
     if n < 1 or (between and all(_number(part) is not None for part in between)):
@@ -168,7 +173,10 @@ class AddVectorsConfig(Config):
 
 
 def run(config: AddVectorsConfig, job: Job) -> ImportResult:
-    """Import vectors. Artifacts: `words.txt`, one word per line in the file's order; `vectors.npy`, (n, d) float32."""
+    """Import word vectors.
+
+    Artifacts: `words.txt`, one word per line in the order of the file; `vectors.npy`, (n, d) float32.
+    """
     path = user_path(config.path)
     name = shown(config.name) or proposed_name(path).replace(",", " ")
     if others := [run_id for run_id, other in vectors.imports(RunStore(job.home)).items() if other.name == name]:
@@ -188,7 +196,8 @@ def run(config: AddVectorsConfig, job: Job) -> ImportResult:
 
 
 def _read(config: AddVectorsConfig, job: Job, path: Path, draft: Path, name: str) -> ImportResult:
-    size = path.stat().st_size if path.is_file() else 0  # `read_vectors` raises an error if the path is not a file
+    # If the path is not a file, `read_vectors` raises the error.
+    size = path.stat().st_size if path.is_file() else 0
     with draft.open("wb") as rows:
         tick = partial(_progress, job.context, size)
         table = read_vectors(path, rows, most_words=config.most_words, tick=tick)

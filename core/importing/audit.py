@@ -1,6 +1,6 @@
 """`audit`: flag rows of a corpus that are duplicates, leaks of held-out data, too short or too long.
 
-`learnable` returns a corpus without its leaks. Every run that trains on text uses it (SOURCES.md, Leaks).
+`learnable` returns a corpus without leaks. Every run that trains on text uses it (SOURCES.md, Leaks).
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from core.kind import About, Job, Kind
 from core.results import BoolArray
 from core.shown import count
 
-LEARNABLE = " without held-out sentences"  # end of the name of a corpus without its leaks
+LEARNABLE = " without held-out sentences"  # appended to a corpus's name after its test leaks were removed
 
 
 class Flagging(Config):
-    """Limits that decide if a sentence is too short, too long, or a near duplicate."""
+    """Limits for flagging a sentence as too short, too long, or a near duplicate."""
 
     min_tokens: int = option(5, "Sentences with fewer tokens are flagged too short.", unit="tokens", ge=0)
     max_tokens: int = option(128, "Sentences with more tokens are flagged too long.", unit="tokens", ge=1)
@@ -42,7 +42,7 @@ class AuditConfig(Flagging):
 
 
 def run(config: AuditConfig, job: Job) -> AuditResult:
-    """Flag every row. Artifacts: `audit/` (one byte of flags and one cluster number per row)."""
+    """Flag every row of the corpus. Artifact: `audit/`, with one byte of flags and one cluster number per row."""
     held_out = [job.corpus(reference) for reference in config.held_out]
     flagging = config.model_dump(include=set(Flagging.model_fields))
     flags = hygiene.audit(job.corpus(config.corpus), held_out, job.context, **flagging)
@@ -53,7 +53,7 @@ def run(config: AuditConfig, job: Job) -> AuditResult:
 
 
 def learnable_rows(reference: str, held_out: Sequence[str], job: Job) -> BoolArray | None:
-    """Return a mask of the rows that are not leaks of `held_out`, shape (n,); None if nothing is held out."""
+    """Return a mask (n,) of the rows that are not leaks of `held_out`; None if nothing is held out."""
     if not held_out:
         return None
     run = job.child("audit", corpus=reference, held_out=tuple(held_out), **Flagging().model_dump())
@@ -62,7 +62,7 @@ def learnable_rows(reference: str, held_out: Sequence[str], job: Job) -> BoolArr
 
 
 def learnable(reference: str, held_out: Sequence[str], job: Job) -> Corpus:
-    """Return the corpus if it has no leaks; otherwise seal the rows without leaks as a new corpus and return it.
+    """Return the corpus without leaks of `held_out`: unchanged if it has none, otherwise stored as a new corpus.
 
     Errors: CorpusError if every row is a leak.
     """

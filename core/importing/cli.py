@@ -24,15 +24,17 @@ from core.runs.run import Run
 from core.samples.sets import sample_sets
 from core.shown import count
 
-PROBLEMS = 5  # rejected rows that are printed with the reason
-RED = 2  # exit status for a red item, the same as for invalid input
+# Maximum number of rejected rows that are printed with the reason.
+PROBLEMS = 5
+# Exit status if an item of the data check is red. It is the same as for invalid input.
+RED = 2
 run_anyway_option = click.option(
     "--run-anyway", is_flag=True, help="Start the run although the data check has red items. They are noted in the run."
 )
 
 
 def where_option(*, required: bool = False) -> Callable[[Command], Command]:
-    """Return the decorator of the option `--where`, whose values `pairs` reads."""
+    """Return a decorator that adds the option `--where` to a command. `pairs` parses the option's values."""
     return click.option(
         "--where",
         multiple=True,
@@ -44,7 +46,7 @@ def where_option(*, required: bool = False) -> Callable[[Command], Command]:
 
 
 def pairs(where: Sequence[str]) -> dict[str, list[str]]:
-    """Return {column: values} of the option `--where`. Errors: ConfigError."""
+    """Return {column: values} from values of the option `--where`, such as `year=2019`. Errors: ConfigError."""
     wanted: dict[str, list[str]] = {}
     for pair in where:
         name, sign, value = pair.partition("=")
@@ -65,10 +67,11 @@ def corpus() -> None:
 @config_options(KINDS["add"].config, leave_out=("path", "others", "move"))
 @json_option
 def corpus_add(paths: tuple[str, ...], as_json: bool, **values: object) -> None:
-    """Read files, folders or zip archives and seal them as one corpus.
+    """Read files, folders or zip archives, and store them as one corpus.
 
-    Text, tables, annotations and documents can be read: PDF, Word (.docx), OpenDocument, RTF, HTML, mail (.eml), Excel
-    (.xlsx). A file or a folder may have an address (s3://, gs:// or hdfs://). Access keys come from your environment.
+    Winnow reads text, tables, annotations and documents: PDF, Word (.docx), OpenDocument, RTF, HTML, mail (.eml), Excel
+    (.xlsx). A file or folder can also be an address (s3://, gs:// or hdfs://). Access keys are taken from your
+    environment variables.
     """
     options = {name: value for name, value in values.items() if value not in (None, ())}
     if elsewhere := [path for path in paths if remote.is_address(path)]:
@@ -81,7 +84,7 @@ def corpus_add(paths: tuple[str, ...], as_json: bool, **values: object) -> None:
 
 
 def _added(run: Run) -> list[str]:
-    """Return lines that describe an import: counts, format, rows left out with the reasons, and warnings."""
+    """Return the lines that describe an import: counts, format, rows left out with the reasons, and warnings."""
     added = read_result(run, AddResult)
     kind = "labelled" if added.types else "without labels"
     lines = [f"{added.name}: {_n(added.sentences, 'sentence')}, {_n(added.tokens, 'token')}, {kind}"]
@@ -129,7 +132,7 @@ def _n(n: int, what: str) -> str:
 @config_options(KINDS["intake"].config, leave_out=("path", "others", "move"))
 @json_option
 def corpus_propose(paths: tuple[str, ...], like: tuple[str, ...], use: bool, as_json: bool, **values: object) -> None:
-    """Propose a role for each of several files, folders or archives, by labels, names, sizes and similarity.
+    """Propose a role for each of several files, folders or archives. Labels, names, sizes and similarity decide.
 
     With --task, --domain and similar options you give the roles yourself; then only the files that you name are
     imported.
@@ -155,7 +158,7 @@ def corpus_propose(paths: tuple[str, ...], like: tuple[str, ...], use: bool, as_
 
 
 def _taken(result: Mapping[str, object]) -> list[str]:
-    """Return one line per imported role, then the roles in use."""
+    """Return the lines that describe an `intake` run: one per imported role, then the roles in use."""
     taken = read_result(runs.get(str(result["run"])), IntakeResult)
     lines = []
     for each in taken.parts:
@@ -172,7 +175,7 @@ def _taken(result: Mapping[str, object]) -> list[str]:
 @corpus.command("list")
 @json_option
 def corpus_list(as_json: bool) -> None:
-    """List every corpus: first imported ones, then those that Winnow made. In both groups, the newest comes first."""
+    """List all corpora: first the imported ones, then those that Winnow made, each group with the newest first."""
     rows = [corpora.describe(corpus) for corpus in corpora.listed()]
     if as_json:
         echo_json({"corpora": rows})
@@ -184,7 +187,7 @@ def corpus_list(as_json: bool) -> None:
 @click.argument("reference", type=CORPUS)
 @json_option
 def corpus_show(reference: str, as_json: bool) -> None:
-    """Show a corpus (name, fingerprint or path): counts, density, and its size relative to the corpora in use."""
+    """Show a corpus: counts, density, and its size relative to the corpora in use."""
     corpus = corpora.find(runs.fingerprint_of(reference, progress))
     against = {f"{each.name} {each.of} of {each.to}": round(each.value, 4) for each in corpora.ratios(corpus)}
     report({**corpora.describe(corpus), **corpora.density(corpus), "ratios": against}, as_json)
@@ -216,14 +219,14 @@ def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: boo
 def corpus_split(as_json: bool, **values: object) -> None:
     """Divide a corpus into training, dev and test set, or into task corpus (T_C) and domain corpus (D_C).
 
-    Each part is sealed as a corpus. Duplicates of a sentence are in one part only.
+    Each part is stored as a corpus. Duplicates of a sentence are in one part only.
     """
     options = given(values, KINDS["split"].config)
     finish(runs.execute("split", options, progress), as_json, plain=_parts)
 
 
 def _parts(result: Mapping[str, object]) -> list[str]:
-    """Return one line per part, and one line about duplicates."""
+    """Return the lines that describe a split: one per part, and one about duplicates."""
     split = read_result(runs.get(str(result["run"])), SplitResult)
     lines = [
         f"{part.corpus}  {part.name:<12} {part.sentences:>10,} sentences {part.units:>8,} units"
@@ -252,7 +255,7 @@ def corpus_filter(corpus: str, where: tuple[str, ...], as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def corpus_rename(reference: str, name: str, as_json: bool) -> None:
-    """Rename a corpus. Its old names still work. Fails if another corpus has the name."""
+    """Rename a corpus. Its old names still work. Fails if another corpus already has the new name."""
     report(corpora.describe(corpora.rename(reference, name)), as_json)
 
 
@@ -279,7 +282,7 @@ def corpus_export(reference: str, output: str, as_json: bool) -> None:
 @click.option("--with-runs", is_flag=True, help="Also delete everything made from it: corpora, runs, models, exports.")
 @json_option
 def corpus_remove(reference: str, force: bool, with_runs: bool, as_json: bool) -> None:
-    """Delete a corpus, and list the runs that cannot be repeated without it. Fails while a running run needs it.
+    """Delete a corpus, and list the runs that cannot be repeated without it. Fails if a running run needs it.
 
     Runs that used the corpus keep some of its text. --with-runs deletes these runs too; on a terminal, it asks first.
     """
@@ -300,7 +303,8 @@ def corpus_remove(reference: str, force: bool, with_runs: bool, as_json: bool) -
 @json_option
 def samples(as_json: bool) -> None:
     """Add the sample corpora that ship with Winnow, if the project has no corpora yet."""
-    if corpora.listed():  # samples must not replace the user's corpora and roles
+    # Adding samples would replace the user's corpora in their roles.
+    if corpora.listed():
         note = "note: no sample was added, because this project has corpora; `project new NAME` makes a new project"
         echo(note, err=True)
         report({"samples": []}, as_json, "")
@@ -308,7 +312,8 @@ def samples(as_json: bool) -> None:
     added = list(reversed(sample_sets()))
     for sample in added[:-1]:
         corpora.add_sample(sample.name)
-    corpora.open_sample(added[-1].name)  # the only change of roles, so there is nothing to undo
+    # Only one set gets roles, so that roles change once and "undo" does not bring back another sample set.
+    corpora.open_sample(added[-1].name)
     rows = [{"name": sample.name, "title": sample.title} for sample in added]
     report({"samples": rows}, as_json, [f"{row['name']}: {row['title']}" for row in rows])
 
@@ -334,7 +339,7 @@ def check(context: click.Context, /, as_json: bool, **values: object) -> None:
 
 
 def in_lines(found: Sequence[Check]) -> list[str]:
-    """Return one line per item, red items first, with the remedy below each amber or red item."""
+    """Return one line per item of the data check, red items first. Below each amber or red item, add the remedy."""
     lines = []
     for one in sorted(found, key=lambda one: -LEVELS.index(one.level)):
         lines.append(f"{one.level:<6} {one.sentence}")
@@ -344,6 +349,6 @@ def in_lines(found: Sequence[Check]) -> list[str]:
 
 
 def warn(found: Sequence[Check]) -> None:
-    """Print the amber and red items on stderr."""
+    """Print the amber and red items of a data check on stderr."""
     if lines := in_lines([one for one in found if one.level != "green"]):
         echo(*lines, err=True)

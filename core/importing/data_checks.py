@@ -1,4 +1,4 @@
-"""Choose the corpora to check before a run of each kind, and check them."""
+"""Data check: choose the corpora to check before a run of each kind, and check them."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,16 +18,19 @@ from core.runs.store import is_run_id
 from core.selection import DEFAULT_STRATEGY, STRATEGIES, involved, strategy_options
 from core.selection.base import Strategy
 
-BARELY, HARDLY = UNKNOWN_MOST, 0.5  # share of unknown pieces: amber above BARELY, red from HARDLY on
-BYTES = 1.0  # pieces per character; with more, the vocabulary cuts letters into bytes
+# Shares of unknown pieces in a text. Above BARELY the item is amber; from HARDLY on it is red.
+BARELY, HARDLY = UNKNOWN_MOST, 0.5
+# Maximum number of pieces per character. Above it, the vocabulary cuts letters into bytes.
+BYTES = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """Corpora and options to check.
+    """Corpora and options that a data check uses.
 
-    corpora: {role, or name of a corpus without a role: corpus}. strategies: {name: minimum number of sentences of T_C}.
-    encoder: "" if the run uses none. labels: also check the labels of corpora without a role.
+    corpora: {role, or name of a corpus without a role: corpus}. budgets: budgets that D_C must be large enough for.
+    strategies: {name: minimum number of sentences of T_C}. encoder: "" if the run uses none. labels: True to check also
+    the labels of corpora without a role.
     """
 
     corpora: Mapping[str, Corpus]
@@ -38,7 +41,7 @@ class Subject:
 
 
 def checked(subject: Subject) -> list[Check]:
-    """Run all checks whose corpora are given."""
+    """Return the results of all checks for which the corpora are given."""
     corpora = subject.corpora
     task, domain, dev = corpora.get("task"), corpora.get("domain"), corpora.get("dev")
     labelled = {
@@ -53,7 +56,8 @@ def checked(subject: Subject) -> list[Check]:
         found.append(checks.entities_present(labelled))
         if any(corpus.types for corpus in labelled.values()):
             found.append(checks.types_covered(labelled))
-    found += [checks.dev_size(dev)] if dev and dev.types else []  # without entities, `entities_present` is red
+    # If the dev set has no entities, `entities_present` already gives a red item.
+    found += [checks.dev_size(dev)] if dev and dev.types else []
     others = {role: corpora[role] for role in ("dev", "test") if role in corpora}
     found += [checks.train_in_others(corpora["train"], others)] if "train" in corpora and others else []
     if corpora:
@@ -64,7 +68,7 @@ def checked(subject: Subject) -> list[Check]:
 
 
 def encoder_fits(corpora: Mapping[str, Corpus], encoder: str) -> Check:
-    """Check that an encoder's vocabulary covers the text of each corpus."""
+    """Return the result of the check that an encoder's vocabulary covers the text of each corpus."""
     found = Check(
         name="encoder",
         level="green",
@@ -99,7 +103,7 @@ def _coverage_of(encoder: str, texts: tuple[str, ...]) -> Coverage | None:
 
 
 def subject(kind: str, options: Mapping[str, object], library: Library) -> Subject:
-    """Return the corpora and options to check before a run of `kind`. Missing corpora are left out."""
+    """Return the corpora and options to check before a run of `kind`. Corpora that do not exist are left out."""
     match kind:
         case "select":
             return _selection(options, library)
@@ -126,7 +130,7 @@ def _selection(options: Mapping[str, object], library: Library) -> Subject:
     roles = ("task", "domain", *(("train", "dev") if learns else ()))
     corpora = _corpora({role: options.get(role) for role in roles}, library)
     if "train" in corpora and not corpora["train"].labelled:
-        del corpora["train"]  # a list of names, not a labelled corpus
+        del corpora["train"]  # the strategy uses it as a list of names, not as a labelled corpus
     needs = {name: needed(name, given)}
     encoder = str(options.get("encoder", BUNDLED)) if embeds else ""
     budget = str(options.get("budget", "10%"))
@@ -149,16 +153,16 @@ def _experiment(options: Mapping[str, object], library: Library) -> Subject:
 
 
 def _comparison(options: Mapping[str, object], library: Library) -> Subject:
-    """Return the corpora to check before a comparison, which needs no budget, strategy or encoder."""
+    """Return the corpora to check before a comparison of corpora. It needs no budget, strategy or encoder."""
     task = _corpora({"task": _first(options.get("target"))}, library)
     others = (_find(reference, library) for reference in _all(options.get("source")))
     return Subject(corpora={**task, **{corpus.name: corpus for corpus in others if corpus}})
 
 
 def needed(strategy: str, options: Mapping[str, object]) -> int:
-    """Return the minimum number of sentences of T_C for a strategy.
+    """Return the minimum number of sentences of T_C that a strategy needs.
 
-    It is the number of folds if the strategy has folds, else 2; 0 if the strategy does not use T_C.
+    For a strategy with folds it is the number of folds, otherwise 2. If the strategy does not use T_C, it is 0.
     """
     known = STRATEGIES.get(strategy)
     if known is None or not known.topical:
@@ -170,14 +174,17 @@ def needed(strategy: str, options: Mapping[str, object]) -> int:
 
 
 def _involved(strategy: str, options: Mapping[str, object]) -> tuple[type[Strategy], ...]:
-    """Return a strategy and the strategies whose ranks it uses; () for an unknown name or option."""
+    """Return a strategy and all strategies whose ranks it combines; () for an unknown name or option."""
     with suppress(ConfigError):
         return involved(strategy, options)
     return ()
 
 
 def _encoder(options: Mapping[str, object]) -> str:
-    """Return the encoder from which the training starts; "" for a run's model and for networks without an encoder."""
+    """Return the encoder from which the training starts.
+
+    Return "" if it starts from a run's model, or if the network has no encoder.
+    """
     if options.get("network", "encoder") not in ("encoder", "span"):
         return ""
     init = str(options.get("init") or BUNDLED)

@@ -1,8 +1,8 @@
 """`intake`: import several files as the corpora of a project, each with its role.
 
-The files of each role are a separate `add` run, so that a failure affects only one role. If labelled files must be
-divided, a `split` run follows. Roles are assigned last. A run that was killed before this step assigns them when it is
-resumed.
+A separate `add` run reads the files of each role, so that an error affects only one role. If labelled files must be
+divided, a `split` run follows. Roles are assigned last. If the run is killed before it assigns them, it does so when it
+is resumed.
 """
 
 import json
@@ -28,13 +28,15 @@ from core.runs.result import read
 from core.runs.run import Run
 from core.shown import count
 
-BEFORE = "taken.json"  # the result; a resumed run reads it, because the upload may be deleted already
+# File with the result. A resumed run reads it, because the upload may be deleted already.
+BEFORE = "taken.json"
 SHARES = {"train": 70.0, "dev": 10.0, "test": 20.0}
-_DOCUMENTS = 10  # minimum number of documents; with fewer, the file is divided by sentences
+# Minimum number of documents for a division by documents. With fewer, sentences are divided.
+_DOCUMENTS = 10
 
 
 class IntakeConfig(Config):
-    """Options of an `intake` run: the files of each role, by the names that `corpus propose` lists."""
+    """Options of an `intake` run: the files of each role, named as `corpus propose` lists them."""
 
     path: str = option(..., "A file, a folder of files, or a zip archive of them.")
     others: tuple[str, ...] = option((), "Further files, folders or archives.")
@@ -68,18 +70,23 @@ class IntakeConfig(Config):
 
     @property
     def files(self) -> dict[str, tuple[str, ...]]:
-        """Return {role: its files}, without roles that have no files."""
+        """Files of each role, as {role: files}, without roles that have no files."""
         return {role: files for role in FILE_ROLES if (files := getattr(self, role))}
 
 
 def run(config: IntakeConfig, job: Job) -> IntakeResult:
-    """Import the files of every role; no artifacts. Errors: the first error, if no files can be imported."""
+    """Import the files of every role; no artifacts.
+
+    Errors: the first error, if the files of no role can be imported.
+    """
     before = job.context.run.chunks / BEFORE
-    known = read_object(before)  # from an attempt that was killed after the imports
+    # The file exists if an earlier attempt was killed after the imports.
+    known = read_object(before)
     result = _taken(config, job) if known is None else TypeAdapter(IntakeResult).validate_python(known)
     if known is None:
         write_atomic(before, json.dumps(as_json(result), ensure_ascii=False).encode())
-    if config.move:  # keep only failed files, because other options may make them readable
+    # Delete the uploaded files, except those that failed: the user may import them again with other options.
+    if config.move:
         failed = [each.part for each in result.parts if each.problem]
         keep_only(Path(config.path), job.home, [name for role in failed for name in config.files[role]])
     for path in (config.path, *config.others):
@@ -102,7 +109,8 @@ def _taken(config: IntakeConfig, job: Job) -> IntakeResult:
             taken = replace(taken, run=child.id)
             corpora |= _by_role(job, role, read(child, AddResult).corpus, remaining(config.files))
         except (InputError, ResourceError) as error:
-            if isinstance(error.__cause__, OSError):  # the disk caused the error, not the file
+            # An OSError is a problem of the disk and not of the file.
+            if isinstance(error.__cause__, OSError):
                 raise
             problems.append(error)
             taken = replace(taken, problem=str(error))
@@ -111,7 +119,8 @@ def _taken(config: IntakeConfig, job: Job) -> IntakeResult:
     if problems and all(each.problem for each in parts):
         raise problems[0]
     task_of_train = "task" not in config.files and "train" in corpora and _is_of_train(roles.read(job.home))
-    if task_of_train:  # T_C is the training set's text, without dev and test sentences
+    # The training set becomes T_C. Dev and test sentences must not be part of T_C.
+    if task_of_train:
         corpora["task"] = corpora["train"]
     here = {corpus.fingerprint for corpus in job.library.list()}
     given = {role: mark for role, mark in corpora.items() if mark in here}
@@ -120,14 +129,14 @@ def _taken(config: IntakeConfig, job: Job) -> IntakeResult:
 
 
 def _pieces(config: IntakeConfig) -> list[tuple[str, tuple[str, ...]]]:
-    """Return (role, files) per corpus to import: one corpus per role, and one per source."""
+    """Return (role, files) for each corpus to import: one corpus per role, but a separate corpus for each source."""
     return [
         (role, names) for role, files in config.files.items() for names in (apart(files) if role == SOURCE else [files])
     ]
 
 
 def _is_of_train(held: Mapping[str, str]) -> bool:
-    """Return True if the project has no T_C, or its T_C is the text of its training set."""
+    """Return True if the project has no T_C, or if its T_C is its training set. held: {role: fingerprint}."""
     return "task" not in held or held["task"] == held.get("train")
 
 
@@ -142,10 +151,12 @@ def _imported(config: IntakeConfig, job: Job, role: str, named: Mapping[str, Pat
     first, *others = named.values()
     options: dict[str, object] = {"path": str(first), "others": tuple(map(str, others)), "names": tuple(named)}
     options["split"] = role in config.documents or not named.keys().isdisjoint(config.documents)
-    if role == DIVIDE and proposed_name(first).lower() in roles.ROLES:  # avoids sets named "train-train"
+    # A file such as train.conll would give a set named "train-train".
+    if role == DIVIDE and proposed_name(first).lower() in roles.ROLES:
         options["name"] = "labels"
     preview = sniff(first, ReadOptions())
-    if preview.scheme and preview.scheme.candidates:  # any candidate will do, because all give the same spans
+    # All candidate schemes give the same spans, so take the first.
+    if preview.scheme and preview.scheme.candidates:
         options["scheme"] = preview.scheme.candidates[0]
     if config.annotator:
         agreement = sniff(first, ReadOptions(others=tuple(map(str, others)), names=tuple(named))).agreement
@@ -157,7 +168,8 @@ def _imported(config: IntakeConfig, job: Job, role: str, named: Mapping[str, Pat
 def _by_role(job: Job, role: str, corpus: str, missing: Sequence[str]) -> dict[str, str]:
     """Return {role: fingerprint} for an imported corpus, or for its parts if it must be divided; {} for a source.
 
-    A corpus is divided by documents if it has at least `_DOCUMENTS` and no part is empty; otherwise by sentences.
+    missing: roles without files. A corpus is divided into them by whole documents if it has at least `_DOCUMENTS` of
+    them and no part is then empty; otherwise by sentences.
     """
     if role == SOURCE:
         return {}
@@ -170,7 +182,8 @@ def _by_role(job: Job, role: str, corpus: str, missing: Sequence[str]) -> dict[s
     shares = {"shares": tuple(SHARES[name] for name in missing), "names": tuple(missing)}
     try:
         child = job.child("split", corpus=corpus, by="document" if by_document else "sentence", **shares)
-    except ConfigError:  # a division by whole documents may leave a set empty
+    except ConfigError:
+        # A division by whole documents may leave a set empty. Then divide by sentences.
         if not by_document:
             raise
         child = job.child("split", corpus=corpus, by="sentence", **shares)

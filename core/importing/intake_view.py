@@ -1,4 +1,4 @@
-"""Import several files, for pages and commands: propose a role per file, and build the run's options."""
+"""Queries for importing several files: propose a role per file, and build the options of the run."""
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -24,18 +24,19 @@ ROLE_TITLES = {
     SOURCE: "Further source, kept apart",
     UNUSED: "Not used",
 }
-warm_proposal = looks.ready  # starts the process that reads files, so that the next `proposal` is fast; returns at once
+# Starts the process that reads files, so that the next call of `proposal` is fast. Does not wait for the process.
+warm_proposal = looks.ready
 
 
 def is_several(path: Path) -> bool:
-    """Return True if a path (folder or archive) may have files for several roles."""
+    """Return True if the path is a folder or an archive, which may have files for several roles."""
     return path.is_dir() or path.suffix.lower() == ARCHIVE
 
 
 def proposal(paths: Sequence[Path], like: Collection[str] = ()) -> Proposal:
-    """Propose a role for every file in `paths` (files, folders and archives). The project's corpora keep their roles.
+    """Propose a role for every file in `paths` (files, folders and archives). Corpora of the project keep their roles.
 
-    A separate process reads the beginnings of the files. like: names of files that the user called similar to the
+    A separate process reads the beginnings of the files. like: names of files that the user marked as similar to the
     task. Errors: those of `looks.looks`.
     """
     return propose(_looks(tuple(paths), tuple(map(_stamp, paths))), like, {r: c.name for r, c in held().items()})
@@ -51,13 +52,14 @@ def held() -> dict[str, Corpus]:
 
 
 def agreement(path: Path) -> Agreement | None:
-    """Return the annotators' agreement in the labelled files of a folder or archive; None for one annotator."""
+    """Return the agreement of the annotators of a folder's or archive's labelled files; None for a single annotator."""
     return _agreement(path, _stamp(path))
 
 
 @kept_per_home(4)
 def _agreement(path: Path, stamp: int) -> Agreement | None:
-    with suppress(WinnowError):  # the import will report the error
+    # An error is ignored here, because the import will report it.
+    with suppress(WinnowError):
         return previews.preview(path, ReadOptions(part=ALL_PARTS)).agreement
     return None
 
@@ -68,7 +70,7 @@ def _looks(paths: tuple[Path, ...], stamps: tuple[int, ...]) -> list[Look]:
 
 
 def _stamp(path: Path) -> int:
-    """Return a number that changes when the file, or a file in the folder, changes."""
+    """Return a number that changes if the file, or a file in the folder, changes."""
     files = [path, *islice(path.rglob("*"), looks.MOST_FILES)] if path.is_dir() else [path]
     return hash(tuple((file.name, file.stat().st_mtime_ns) for file in files if file.exists()))
 
@@ -78,7 +80,8 @@ def options(
 ) -> dict[str, object]:
     """Return the options of the run that imports a proposal.
 
-    roles: {first file of a row: new role}, for rows that the user changed.
+    roles: {first file of a row of the proposal: new role}, for rows that the user changed. move: True to delete the
+    files after the import.
     """
     first, *others = map(str, paths)
     files = proposed.files(roles)

@@ -1,4 +1,7 @@
-"""Figures of the page `1_Corpora`, in Vega-Lite: each new browser tab loads it, and Plotly is six times as large."""
+"""Figures of the page Corpora, drawn with Vega-Lite.
+
+Every new browser tab opens this page. Plotly would be six times as large to load.
+"""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -22,7 +25,7 @@ from core.results import IntArray
 
 
 def length_histogram(lengths: IntArray, role: str, *, dark: bool = False) -> Spec:
-    """Draw the number of sentences by length.
+    """Draw a histogram of sentence lengths.
 
     lengths: number of tokens per sentence, shape (n,). role: T_C, D_C, L_C or S_C; it decides the colour.
     """
@@ -53,7 +56,7 @@ def length_histogram(lengths: IntArray, role: str, *, dark: bool = False) -> Spe
 
 
 def type_bars(types: Mapping[str, int], limit: int = 12, *, dark: bool = False) -> Spec:
-    """Draw the number of entities per type, most frequent first. All types beyond `limit` share one bar."""
+    """Draw the number of entities per type, most frequent first. The types beyond the first `limit` share a bar."""
     ordered = sorted(types.items(), key=lambda item: -item[1])
     shown, rest = ordered[:limit], ordered[limit:]
     if rest:
@@ -61,7 +64,7 @@ def type_bars(types: Mapping[str, int], limit: int = 12, *, dark: bool = False) 
     colours = [shade(colour, dark=dark) for colour in ENTITY_COLOURS]
     rows = [{"name": name, "n": n, "colour": colours[i % len(colours)]} for i, (name, n) in enumerate(shown)]
     top = max((n for _, n in shown), default=1)
-    # Show all labels. With Streamlit's theme, Vega would leave out labels that are close to each other.
+    # Force all labels. With Streamlit's theme, Vega would leave out labels that are close to each other.
     named = {"labelLimit": 200, "labelOverlap": False}
     encoding: Spec = {
         "x": number("n", "entities", scale={"domain": [0, 1.15 * top]}),

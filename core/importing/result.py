@@ -1,7 +1,7 @@
 """Results of runs that import, check and split corpora.
 
 An `add` run writes artifacts/rejects.jsonl (file, line, kind, reason, raw) if it rejected any row.
-An `audit` run writes artifacts/audit/, see `corpora.hygiene.Audit.save`.
+An `audit` run writes artifacts/audit/ (see `corpora.hygiene.Audit.save`).
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ ROLES = {"task": TASK, "domain": DOMAIN, "train": TRAIN, "dev": DEV, "test": TES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Rule that cut a text into tokens (`own`: the file has its own tokens), and the reason for it."""
+    """Rule by which a text was cut into tokens, and the reason for the rule. `own`: the file has its own tokens."""
 
     rule: Literal["words", "blanks", "own"]
     why: str
@@ -32,12 +32,12 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddResult:
-    """Result of an `add` run; rows are counted as in `ledger.ReadReport`.
+    """Result of an `add` run. `ledger.ReadReport` explains how rows are counted.
 
-    corpus: fingerprint. name: the corpus's name; the name differs from `asked_name` if the text was imported before
-    (`was_here`), or if another corpus has that name. sentences, tokens: numbers in the sealed corpus. types: number of
-    entities by type. unspaced: number of sentences in a script without blanks between words. problems: first rows that
-    were rejected, repaired or skipped. cut: rule that cut the text; None in results of older versions.
+    corpus: fingerprint. name: the corpus's name. It differs from `asked_name` if the text was imported before
+    (`was_here`), or if another corpus has that name. sentences, tokens: numbers in the stored corpus. types: number of
+    entities by type. unspaced: number of sentences in a script without blanks between words. problems: the first rows
+    that were rejected, repaired or skipped. cut: rule that cut the text into tokens; None in results of older versions.
     contradictory_texts: number of texts that occur with different labels, in `contradictory_sentences` sentences. lost:
     number of sentences left out because they lost an annotation. partial: number of texts with only binary answers.
     agreement: agreement of several annotators; None for a single annotator.
@@ -80,7 +80,7 @@ class AddResult:
 
     @property
     def of_labels(self) -> Sequence[str]:
-        """Sentences on problems of the labels that the user should know before training on them."""
+        """Sentences that tell the user about problems of the labels, to be read before training on them."""
         contradictory = Contradictions(texts=self.contradictory_texts, sentences=self.contradictory_sentences)
         agreement = self.agreement
         taken = f" If they differ, the labels of {agreement.taken} were kept." if agreement and agreement.taken else ""
@@ -110,7 +110,10 @@ def _partial(n: int) -> str:
 
 
 def rejects_path(run: Run) -> Path:
-    """Return the path of the file with the rows that an `add` run rejected. It exists only if rows were rejected."""
+    """Return the path of the file with the rows that an `add` run rejected.
+
+    The file exists only if rows were rejected.
+    """
     return run.artifacts / "rejects.jsonl"
 
 
@@ -118,23 +121,23 @@ def rejects_path(run: Run) -> Path:
 class AuditResult:
     """Result of an `audit` run.
 
-    flags: number of rows by flag. leak_rules, near_rules: number of leaks and of near duplicates by the rule that found
-    them. sentences: number of rows checked.
+    flags: {flag: number of rows}. leak_rules, near_rules: number of leaks and of near duplicates, by the rule that
+    found them. sentences: number of rows checked.
     """
 
     flags: Mapping[str, int]
     leak_rules: Mapping[str, int]
     sentences: int
-    near_rules: Mapping[str, int] = field(default_factory=dict)  # absent in results of older versions
+    near_rules: Mapping[str, int] = field(default_factory=dict)  # results of older versions lack this field
 
 
 def write_audit(run: Run, audit: Audit) -> None:
-    """Write one byte of flags and one cluster number per row."""
+    """Write the flags and the cluster number of every row to the run's artifacts."""
     audit.save(run.artifacts / "audit")
 
 
 def read_audit(run: Run) -> Audit:
-    """Read the flags that `write_audit` wrote."""
+    """Read the flags and cluster numbers that `write_audit` wrote."""
     return Audit.load(run.artifacts / "audit")
 
 
@@ -142,8 +145,9 @@ def read_audit(run: Run) -> Audit:
 class Part:
     """One part of a split corpus.
 
-    corpus: fingerprint of the part. units: number of documents, values, or groups of duplicates in it. left_out: number
-    of sentences left out because a smaller part has a duplicate of them. types: number of entities by type.
+    corpus: fingerprint of the part. units: number of units in it (documents, values of a column, or groups of
+    duplicates). left_out: number of sentences left out because a smaller part has a duplicate of them. types: number of
+    entities by type.
     """
 
     name: str
@@ -160,9 +164,9 @@ class SplitResult:
     """Result of a `split` run.
 
     parts: parts in the order of the option `names`. units: number of units that stay whole (documents, values of the
-    column, or sentences with their duplicates). copies: number of sentences with a duplicate or near duplicate.
-    divided: number of groups of duplicates that were drawn into several parts; `left_out` counts the sentences that
-    each part lost because of this.
+    column, or sentences with their duplicates). copies: number of sentences that have a duplicate or near duplicate.
+    divided: number of groups of duplicates that were drawn into several parts. Each part's `left_out` counts the
+    sentences that the part lost because of this.
     """
 
     parts: Sequence[Part]
@@ -173,10 +177,10 @@ class SplitResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """Files with one role in an `intake` run.
+    """Outcome for the files of one role in an `intake` run.
 
-    part: the role. run: id of the `add` run that read the files, "" if it did not finish. problem: why the files were
-    not imported, "" if they were.
+    part: the role. files: number of files. run: id of the `add` run that read them, "" if it did not finish. problem:
+    reason why the files were not imported, "" if they were.
     """
 
     part: str
@@ -198,7 +202,7 @@ class IntakeResult:
 
 
 def roles_in_words(roles: Sequence[str]) -> str:
-    """Name the roles of an import, and count equal ones: `task corpus, 2 further sources`."""
+    """Return the names of the roles of an import, with equal ones counted: `task corpus, 2 further sources`."""
     words = {**{role: term.word for role, term in ROLES.items()}, DIVIDE: "labelled corpus"}
     named = Counter(words.get(role, "further source" if role == SOURCE else role) for role in roles)
     plural = {word: word.replace("corpus", "corpora") for word in named if word.endswith("corpus")}

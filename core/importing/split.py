@@ -21,7 +21,8 @@ from core.results import BoolArray, IntArray
 from core.stats.draws import dealt, kept_in_smallest
 
 USUAL_NAMES = {2: ("train", "test"), 3: ("train", "dev", "test")}
-BY_VALUE = ("task", "domain")  # names of the parts for a split by values: sentences with the values, all others
+# Names of the two parts of a split by values: sentences with the given values, and all other sentences.
+BY_VALUE = ("task", "domain")
 
 
 class SplitConfig(Config):
@@ -70,7 +71,7 @@ class SplitConfig(Config):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Return the names of the parts."""
+        """Names of the parts."""
         return self.names or (BY_VALUE if self.values else USUAL_NAMES[len(self.shares)])
 
 
@@ -114,7 +115,7 @@ def run(config: SplitConfig, job: Job) -> SplitResult:
 
 
 def _nothing(config: SplitConfig, corpus: Corpus, name: str, units: int) -> str:
-    """Return the error for a part that would be empty."""
+    """Return the error message for a part that would be empty. units: number of units in the corpus."""
     what = {"document": "documents", "sentence": "sentences without duplicates", "column": "values"}[config.by]
     return (
         f"shares: no sentence of {corpus.name} is left for {name}, because the corpus has {units:,} {what} for "
@@ -130,7 +131,7 @@ def _sealed(config: SplitConfig, job: Job, corpus: Corpus, name: str, rows: IntA
 
 
 def _units(corpus: Corpus, by: str) -> IntArray:
-    """Return the unit of each row, shape (n,); rows of one unit stay together."""
+    """Return the unit of each row, shape (n,). Rows of the same unit must stay in the same part."""
     rows = np.arange(len(corpus))
     if by == "sentence":
         return rows
@@ -142,13 +143,14 @@ def _units(corpus: Corpus, by: str) -> IntArray:
             f"({'doc' if by == 'document' else 'group'}_column), or split it by sentence."
         )
     numbers: IntArray = pc.fill_null(column.combine_chunks().dictionary_encode().indices, -1).to_numpy()
-    if by == "document":  # a sentence without a document is a unit
+    # Each sentence without a document is a separate unit.
+    if by == "document":
         return np.where(numbers < 0, len(corpus) + rows, numbers)
     return numbers.astype(np.int64)
 
 
 def _by_value(corpus: Corpus, values: Sequence[str]) -> IntArray:
-    """Return the part of each row, shape (n,): 0 if its value is in `values`, else 1."""
+    """Return the part of each row, shape (n,): 0 if the row's value is in `values`, else 1."""
     column = corpus.column("group")
     here = set(column.unique().to_pylist()) - {None}
     if missing := sorted(set(values) - here):
@@ -159,7 +161,7 @@ def _by_value(corpus: Corpus, values: Sequence[str]) -> IntArray:
 
 
 def _drawn(config: SplitConfig, units: IntArray) -> IntArray:
-    """Return the part of each row, shape (n,), drawn at random."""
+    """Return a random part for each row, shape (n,)."""
     part = np.empty(len(units), dtype=np.int64)
     for k, rows in enumerate(dealt(units, config.shares, config.seed)):
         part[rows] = k

@@ -1,4 +1,4 @@
-"""Keep uploaded and downloaded files on disk until they are imported or discarded."""
+"""Store uploaded and downloaded files on disk until they are imported or discarded."""
 
 import os
 import re
@@ -13,27 +13,30 @@ from core.errors import PathError, ReadError, ResourceError
 from core.paths import home
 from core.projects.home import store
 
-_LONGEST_NAME = 240  # bytes; file systems allow 255
-_DEEPEST = 8  # number of inner folders kept in the path of a dropped file; limits its length
+# Maximum number of bytes of a file name. File systems allow 255.
+_LONGEST_NAME = 240
+# Maximum number of inner folders in the path of a dropped file, so that the path is not too long.
+_DEEPEST = 8
 
 
 def spool(name: str, stream: BinaryIO) -> str:
-    """Copy an upload to disk, so that the server does not keep it in memory. Return its token.
+    """Copy an upload to disk, so that the server need not keep it in memory. Return its token.
 
-    The `add` run deletes the copy after the import.
-    Errors: ReadError for a known format that cannot be read, ResourceError if the disk is full.
+    The `add` run deletes the copy after the import. Errors: ReadError for a known format that cannot be read,
+    ResourceError if the disk is full.
     """
     return spool_all([(name, stream)])
 
 
 def spool_all(files: Sequence[tuple[str, BinaryIO]]) -> str:
-    """Copy several uploads to disk, and return one token for all. Files of a dropped folder keep its inner folders.
+    """Copy several uploads to disk, and return one token for all. Files of a dropped folder keep their inner folders.
 
     Equal names are numbered. Errors: those of `spool` for the first file, if no file can be read. If only some cannot
     be read, `looks` reports them later.
     """
     refusals = [refusal for name, stream in files if (refusal := _refusal(name, stream))]
-    if refusals and len(refusals) == len(files):  # check this first, because copying takes long
+    # Check this before copying, because copying takes long.
+    if refusals and len(refusals) == len(files):
         raise refusals[0]
     folder = home() / "uploads" / os.urandom(6).hex()
     name = ""
@@ -53,7 +56,7 @@ def spool_all(files: Sequence[tuple[str, BinaryIO]]) -> str:
 
 
 def _refusal(name: str, stream: BinaryIO) -> ReadError | None:
-    """Return the error for an upload that cannot be read; None if it can be read, or is in a dropped folder."""
+    """Return the error if an upload cannot be read, else None. A file of a dropped folder is not checked here."""
     if "/" in name:
         return None
     try:
@@ -66,7 +69,7 @@ def _refusal(name: str, stream: BinaryIO) -> ReadError | None:
 
 
 def free_name(folder: Path, name: str) -> str:
-    """Return `name`, with a number before its extension if the folder has a file of this name."""
+    """Return `name`. If the folder has a file of this name, add a number before the extension."""
     path, n = Path(name), 2
     while (folder / name).exists():
         name, n = str(path.with_stem(f"{path.stem} ({n})")), n + 1
@@ -76,22 +79,23 @@ def free_name(folder: Path, name: str) -> str:
 def inner_name(name: str) -> str:
     """Return a safe relative path for a file of a dropped folder. The path never leads out of the upload's folder."""
     parts = [file_name(part) for part in PurePosixPath(name).parts if part.strip("/")]
-    inside = [part for part in parts if part not in (".", "..")]  # test the cleaned parts: ".\x00." becomes ".."
+    # Test the cleaned parts, because cleaning turns ".\x00." into "..".
+    inside = [part for part in parts if part not in (".", "..")]
     return "/".join(inside[-_DEEPEST - 1 :]) or file_name("")
 
 
 def file_name(name: str) -> str:
-    """Return an upload's name as a safe file name: no folder, only printable characters, at most 240 bytes."""
+    """Return a safe file name for an upload: without folders, only printable characters, at most 240 bytes."""
     name = "".join(char for char in Path(name).name if char.isprintable()) or "upload"
     if len(name.encode()) <= _LONGEST_NAME:
         return name
-    # Keep two extensions, for names such as x.csv.gz.
+    # Keep up to two extensions of a shortened name, as in x.csv.gz.
     endings = "".join(Path(name).suffixes[-2:])[-20:].encode()
     return (name.encode()[: _LONGEST_NAME - len(endings)] + endings).decode("utf-8", "ignore")
 
 
 def spooled(token: str) -> Path:
-    """Return an upload's file or folder by its token. Errors: PathError if it is gone."""
+    """Return the file or folder of the upload with this token. Errors: PathError if the upload no longer exists."""
     folder = home() / "uploads" / token
     files = list(folder.iterdir()) if re.fullmatch(r"[0-9a-f]{12}", token) and folder.is_dir() else []
     if not files:
@@ -100,7 +104,7 @@ def spooled(token: str) -> Path:
 
 
 def fetched(addresses: Sequence[str], say: Callable[[str], None]) -> Path:
-    """Download the user's addresses as an upload. Return the file, or the folder of several files.
+    """Download files from the user's addresses, and store them as an upload. Return the file, or the folder if several.
 
     say: called with a message for each file. Errors: PathError, ResourceError; the upload is then deleted.
     """
@@ -119,13 +123,13 @@ def fetched(addresses: Sequence[str], say: Callable[[str], None]) -> Path:
 
 
 def called(path: Path) -> str:
-    """Return the name of an upload: the name of its file, or of the first file with the number of others."""
+    """Return the name of an upload: the name of its file, or the first file's name and the number of the others."""
     files = uploads.uploaded(path) or [path]
     return files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
 
 
 def waiting() -> dict[str, str]:
-    """Return {token: name} of the uploads that no active import reads, newest first."""
+    """Return {token: name} of the uploads that no active run is importing, newest first."""
     reads = {run.manifest.config.get("path") for run in store().list("add", "intake") if run.state().active}
     folders = sorted((home() / "uploads").glob("*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
     held = {folder: sorted(folder.glob("*")) for folder in folders}
@@ -137,7 +141,7 @@ def waiting() -> dict[str, str]:
 
 
 def discard(token: str) -> None:
-    """Delete an upload, and all uploads that were not used for a day."""
+    """Delete an upload. Also delete all uploads that were not used for a day."""
     uploads.forget_unpacked(spooled(token))
     shutil.rmtree(home() / "uploads" / token)
     uploads.sweep(home())

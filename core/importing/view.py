@@ -1,4 +1,4 @@
-"""Corpora for pages and commands: list, preview, check, export, remove, roles, and results of imports."""
+"""Queries of the page Corpora and its commands: list, preview, check, export and remove corpora, and assign roles."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -40,20 +40,20 @@ from core.selection import DEFAULT_STRATEGY, STRATEGIES
 from core.terms import plainly
 from core.text.sentence import Sentence
 
-MOST_VALUES = 500  # a column with more different values cannot be filtered by
+MOST_VALUES = 500  # a column with more different values is not offered as a filter
 
 P = ParamSpec("P")
 T = TypeVar("T")
-warm_preview = (
-    previews.ready
-)  # starts the process that reads files, so that the next `preview` is fast; returns at once
-CUT_ANYWAY = frozenset(format for format, _ in DOCUMENTS.values()) - {"xlsx"}  # formats whose text is always split
+# Starts the process that reads files, so that the next call of `preview` is fast. Does not wait for the process.
+warm_preview = previews.ready
+# Formats whose text is always split into sentences.
+CUT_ANYWAY = frozenset(format for format, _ in DOCUMENTS.values()) - {"xlsx"}
 SELECTED = "N_S/N_D"
 _AGAINST = {"N_T/N_D": ("task", "domain"), "N_L/N_T": ("train", "task"), "N_L/N_D": ("train", "domain")}
 
 
 def listed() -> list[Corpus]:
-    """Return all corpora: first imported ones, then those that Winnow made (`Corpus.derived`), both newest first."""
+    """Return all corpora: first the imported ones, then those that Winnow made, each group with the newest first."""
     return sorted(library().list(), key=lambda corpus: corpus.derived)
 
 
@@ -73,12 +73,13 @@ def needed_by(reference: str) -> Usage:
 
 
 def remove(reference: str, *, force: bool = False) -> None:
-    """Delete a corpus, and empty its roles.
+    """Delete a corpus, and leave its roles empty.
 
     force: delete the corpus even if an active run needs it; the run then fails. Errors: CorpusError if an active run
-    needs it.
+    needs the corpus, unless `force` is True.
     """
-    with store().critical():  # no run can start between the check and the deletion
+    # With this lock, no run can start between the check and the deletion.
+    with store().critical():
         used = needed_by(reference)
         if used.active and not force:
             runs = ", ".join(run.id for run in used.active)
@@ -109,7 +110,7 @@ def preview(
     format: Format = "auto",
     entity_type: str = "",
 ) -> readers.Preview:
-    """Preview a file: format, text column, label scheme, first rows. A separate process reads its beginning.
+    """Return a preview of a file: format, text column, label scheme and first rows. A separate process reads the file.
 
     The options are those of `ReadOptions`; they override the detected values. Errors: those of `readers.sniff`;
     ResourceError if the process takes too long, needs too much memory, or dies.
@@ -126,9 +127,10 @@ def preview(
 
 
 def import_listing(text: str) -> tuple[str, dict[str, Path]]:
-    """Return the typed folder, or the folder of the typed file, and {name: path} of its entries.
+    """Return a folder and {name: path} of its entries.
 
-    If the path cannot be used, return "" and the allowed folders.
+    text: path that the user typed: the folder, or a file in it. If the path cannot be used, return "" and the folders
+    from which files may be imported.
     """
     roots = allowed_roots()
     if text:
@@ -142,7 +144,7 @@ def import_listing(text: str) -> tuple[str, dict[str, Path]]:
 
 
 def _exporting(function: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:
-    """Decorate a function whose first argument is the corpus to export. Each call writes a line in the audit log."""
+    """Decorate a function whose first argument is the corpus to export: each call adds a line to the audit log."""
 
     @wraps(function)
     def written_down(reference: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -154,7 +156,7 @@ def _exporting(function: Callable[Concatenate[str, P], T]) -> Callable[Concatena
 
 @_exporting
 def export(reference: str, path: Path) -> int:
-    """Write a corpus as .txt, .jsonl, .csv, .parquet or .conll and return its number of sentences.
+    """Write a corpus as .txt, .jsonl, .csv, .parquet or .conll, and return its number of sentences.
 
     Errors: CorpusError; ConfigError for another extension, and for labels in a .csv; PathError.
     """
@@ -164,13 +166,13 @@ def export(reference: str, path: Path) -> int:
 
 
 def open_sample(name: str) -> None:
-    """Add the missing corpora of a sample set, and assign all of them to their roles."""
+    """Add the missing corpora of a sample set, and give all its corpora their roles."""
     given = add_sample(name)
     stored_roles.give(home(), {role: given.get(role) for role in ROLES})
 
 
 def add_sample(name: str) -> Mapping[str, str]:
-    """Add the missing corpora of a sample set. Return {role: fingerprint}."""
+    """Add the missing corpora of a sample set. Return {role: fingerprint} of all its corpora."""
     given: dict[str, str] = {}
     with noted("import", corpora=given.values()):
         given |= _sealed(next(sample for sample in sample_sets() if sample.name == name))
@@ -183,7 +185,7 @@ def sample_replaces(name: str) -> bool:
 
 
 def _sealed(sample: SampleSet) -> dict[str, str]:
-    """Read and seal the corpora of a sample set. Return {role: fingerprint}."""
+    """Read the corpora of a sample set and store those that are missing. Return {role: fingerprint} of all."""
     given = {}
     for role in ROLES:
         path: Path = getattr(sample, role)
@@ -228,7 +230,10 @@ def undo_roles() -> None:
 
 
 def length_warnings(lengths: Mapping[str, IntArray], tolerance: float = 0.25) -> list[str]:
-    """Return a warning per role whose median sentence length differs from that of T_C by more than `tolerance`."""
+    """Return a warning for each role whose median sentence length differs from T_C's by more than `tolerance`.
+
+    lengths: {role: number of tokens per sentence}.
+    """
     medians = {role: float(np.median(values)) for role, values in lengths.items() if len(values)}
     target = medians.get("T_C")
     return [
@@ -240,13 +245,13 @@ def length_warnings(lengths: Mapping[str, IntArray], tolerance: float = 0.25) ->
 
 
 def first_sentences(corpus: Corpus, n: int = 5) -> list[Sentence]:
-    """Return `n` of the first 500 sentences of a corpus: first those with an entity, then the others."""
+    """Return `n` of the first 500 sentences of a corpus. Sentences with an entity come first."""
     first = next(corpus.batches(0, 500), [])
     return list(islice([*(s for s in first if s.entities), *(s for s in first if not s.entities)], n))
 
 
 def describe(corpus: Corpus) -> dict[str, object]:
-    """Return a corpus as JSON values, for `corpus list` and `corpus show`."""
+    """Return the description of a corpus as JSON values, for `corpus list` and `corpus show`."""
     return {
         "corpus": corpus.fingerprint,
         "name": corpus.name,
@@ -261,14 +266,17 @@ def describe(corpus: Corpus) -> dict[str, object]:
 
 
 def leaks_flagged_twice(run_id: str) -> int:
-    """Return the number of leaks that a finished `audit` run also flagged as duplicates. Errors: RunError."""
+    """Return the number of leaks that a finished `audit` run flagged as duplicates too. Errors: RunError."""
     mask = read_audit(store().get(run_id)).mask
     both = sum(1 << FLAGS.index(flag) for flag in ("exact_duplicate", "near_duplicate"))
     return int((((mask & (1 << FLAGS.index("leak"))) != 0) & ((mask & both) != 0)).sum())
 
 
 def split_by(corpus: Corpus) -> dict[str, list[str]]:
-    """Return {way to split the corpus, a value of `split`'s option `by`: values of the column, [] without column}."""
+    """Return the ways to split a corpus, as values of the option `by` of `split`.
+
+    The result is {`document`, `sentence` or `column`: values of the column}; the list is empty except for `column`.
+    """
     kinds: dict[str, list[str]] = {}
     if corpus.column("doc").null_count < len(corpus):
         kinds["document"] = []
@@ -279,10 +287,10 @@ def split_by(corpus: Corpus) -> dict[str, list[str]]:
 
 
 def filter_values(corpus: Corpus) -> Mapping[str, Mapping[str, int]]:
-    """Return {column: {value: number of sentences}} of the columns to filter by, the most frequent value first.
+    """Return {column: {value: number of sentences}} for the columns to filter by. The most frequent value comes first.
 
-    Columns are `doc`, `file`, `group` and the further columns of the imported files. A column with more than
-    MOST_VALUES values is left out, and so is one in which all sentences have the same value.
+    Columns are `doc`, `file`, `group` and the further columns of the imported files. A column is left out if it has
+    more than MOST_VALUES values, or the same value in all sentences.
     """
     return _filter_values(corpus.fingerprint)
 
@@ -299,7 +307,7 @@ def _filter_values(fingerprint: str) -> Mapping[str, Mapping[str, int]]:
 
 
 def matching(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> BoolArray:
-    """Return a mask `(n,)` of the sentences that have, in each column of `where`, one of the given values.
+    """Return a mask `(n,)` of the sentences that have one of the given values in each column of `where`.
 
     Errors: ConfigError for an unknown column or value.
     """
@@ -317,9 +325,9 @@ def matching(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> BoolArray:
 
 
 def filtered(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> Corpus:
-    """Store the sentences that match `where` as a new corpus, or return the corpus if it was made before.
+    """Store the sentences that match `where` as a new corpus. If it exists already, return the existing corpus.
 
-    Errors: ConfigError for an unknown column or value, and if no sentence or every sentence is left.
+    Errors: ConfigError for an unknown column or value, or if no sentence or every sentence matches.
     """
     if before := filtered_before(corpus, where):
         return before
@@ -333,7 +341,7 @@ def filtered(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> Corpus:
 
 
 def filtered_before(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> Corpus | None:
-    """Return the corpus that `filtered` has already made from `corpus` and `where`; None if there is none."""
+    """Return the corpus that `filtered` made from `corpus` and `where` earlier; None if there is none."""
     parts = (each for each in library().list() if each.parent == corpus.fingerprint)
     return next((each for each in parts if _sorted(each.origin.get("where")) == _sorted(where)), None)
 
@@ -343,13 +351,13 @@ def _sorted(where: object) -> dict[str, list[str]] | None:
 
 
 def rejects_file(run_id: str) -> Path | None:
-    """Return the file with the rows that an `add` run rejected (JSON lines); None if it rejected none."""
+    """Return the file with the rows that an `add` run rejected (JSON lines); None if no row was rejected."""
     file = rejects_path(store().get(run_id))
     return file if file.exists() else None
 
 
 class CheckConfig(Config):
-    """Options of the data check. If a corpus is not given, the project's corpus with this role is used."""
+    """Options of the data check. For a role without a corpus, the project's corpus with this role is used."""
 
     task: str = option("", "Task corpus (T_C).", corpus=True)
     domain: str = option("", "Domain corpus (D_C).", corpus=True)
@@ -362,9 +370,10 @@ class CheckConfig(Config):
 
 
 def check_project(options: Mapping[str, object] | None = None) -> Sequence[Check]:
-    """Check the corpora of the project. options: fields of `CheckConfig`; corpora in it replace the project's.
+    """Return the results of the data check of the project.
 
-    Errors: ConfigError, CorpusError.
+    options: fields of `CheckConfig`; a corpus given there replaces the project's corpus. Errors: ConfigError,
+    CorpusError.
     """
     asked = CheckConfig.parse(dict(options or {}))
     if asked.strategy not in STRATEGIES:
@@ -381,12 +390,12 @@ def check_project(options: Mapping[str, object] | None = None) -> Sequence[Check
 
 
 def check_run(kind: str, options: Mapping[str, object]) -> Sequence[Check]:
-    """Check the corpora that a run of `kind` with these options would use, except corpora that are not chosen yet."""
+    """Return the results of the data check before a run of `kind` with these options. Missing corpora are skipped."""
     return checked(subject(kind, options, library()))
 
 
 def check_corpus(reference: str) -> Sequence[Check]:
-    """Check one corpus in its role, without the other corpora; return () if it was removed.
+    """Return the results of the data check of one corpus, without comparing it with others; () if it was removed.
 
     Contradictory labels are not checked, because the report of an import counts them already.
     """
@@ -403,7 +412,8 @@ def check_corpus(reference: str) -> Sequence[Check]:
 class Ratio:
     """Ratio of the sizes of two corpora, in sentences.
 
-    name: symbol of the paper, for example "N_S/N_D". of, to: names of the two corpora.
+    name: symbol of the ratio, for example "N_S/N_D". of, to: names of the two corpora; value = size of `of` / size of
+    `to`.
     """
 
     name: str
@@ -413,7 +423,7 @@ class Ratio:
 
 
 def density(corpus: Corpus) -> dict[str, float]:
-    """Return the tokens per sentence and, for a labelled corpus, the entities per sentence and per 100 tokens."""
+    """Return the number of tokens per sentence. For a labelled corpus, add entities per sentence and per 100 tokens."""
     means = {"tokens_per_sentence": corpus.n_tokens / len(corpus)}
     if corpus.labelled:
         entities = sum(corpus.types.values())
@@ -425,9 +435,9 @@ def density(corpus: Corpus) -> dict[str, float]:
 
 
 def ratios(corpus: Corpus | None = None) -> Sequence[Ratio]:
-    """Return the size ratios of the corpora in use, then of the selected corpora to D_C, newest first.
+    """Return the size ratios of the corpora in use, then the ratios of selected corpora to D_C, newest first.
 
-    corpus: if given, return only its own ratios, and add its ratio to the corpus that it was made from.
+    corpus: if given, return only the ratios of this corpus, including its ratio to the corpus that it was made from.
     """
     given = roles()
     named = {role: library().find(mark) for role, mark in given.items() if role in ROLES}
@@ -437,7 +447,8 @@ def ratios(corpus: Corpus | None = None) -> Sequence[Ratio]:
     pairs += [(SELECTED, each, domain) for each in selected if domain and each.fingerprint not in given.values()]
     if corpus is not None:
         pairs = [pair for pair in pairs if corpus in pair[1:]]
-        with suppress(CorpusError):  # its source may have been removed
+        # The corpus that it was made from may have been removed.
+        with suppress(CorpusError):
             if corpus.parent and not any(of == corpus and to.fingerprint == corpus.parent for _, of, to in pairs):
                 pairs.append(("N/N of its source", corpus, library().find(corpus.parent)))
     return [Ratio(name=name, of=of.name, to=to.name, value=len(of) / len(to)) for name, of, to in pairs]
