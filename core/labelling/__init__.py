@@ -1,1 +1,1 @@
-"""Labelling: a queue of sentences to label next, the answers about them, and corpora of the labelled sentences."""
+"""Labelling: queues of sentences to label next, the answers of annotators, and corpora of the labelled sentences."""

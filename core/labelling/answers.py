@@ -1,4 +1,4 @@
-"""A person's answers about the sentences of a queue: an append-only log in the folder of the run that made the queue.
+"""Answers of annotators about the sentences of a queue, as an append-only log in the run's folder.
 
 answers.jsonl   one answer per line; the latest answer about a sentence counts
 """
@@ -19,21 +19,25 @@ FILE = "answers.jsonl"
 KINDS = ("queue", "draw", "review")
 Action = Literal["label", "skip", "flag", "reopen"]
 ACTIONS: dict[str, Action] = {name: name for name in get_args(Action)}
-READ_IN = 1.5  # seconds; a suggestion that was accepted faster was probably not read
-LONGEST = 40  # most letters of a type, and of an annotator's name
-SETTLED = "settled"  # annotator of the answers that settle a difference
-MOST_SECONDS = 3600.0  # longest time of one answer
+# Seconds. A suggestion that was accepted faster was probably not read.
+READ_IN = 1.5
+# Maximum number of letters of a type's name and of an annotator's name.
+LONGEST = 40
+# Stored as the annotator of an answer that settles a difference between annotators.
+SETTLED = "settled"
+# Longest time that one answer can take.
+MOST_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One answer.
+    """One answer of a person about one sentence.
 
-    action: `label`: `entities` are right, even if there are none; `skip`: the person skipped the sentence; `flag`: the
-    sentence needs a second look; `reopen`: delete the earlier answer. place: number of the sentence in the queue, from
-    0. seconds: time that the answer took. client, number: id of the browser tab, and number of the answer in that tab.
-    They prevent an answer from being stored twice. annotator: name of the person, "" if no names are used; `SETTLED`
-    for an answer that settles a difference. time: seconds since 1970. by: account that stored the answer.
+    action: `label` if `entities` are right, even if there are none; `skip` if the person skipped the sentence; `flag`
+    if the sentence needs a second look; `reopen` to delete the earlier answer. place: position of the sentence in the
+    queue, from 0. seconds: time that the answer took. client, number: id of the browser tab, and number of the answer
+    in that tab; they prevent an answer from being stored twice. annotator: name of the person, "" if no names are used;
+    `SETTLED` for an answer that settles a difference. time: seconds since 1970. by: account that stored the answer.
     """
 
     action: Action
@@ -49,13 +53,13 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """All answers about the sentences of a queue, oldest first."""
+    """All answers about the sentences of a queue. history: oldest first."""
 
     history: tuple[Answer, ...] = ()
 
     @cached_property
     def latest(self) -> Mapping[int, Answer]:
-        """{place: latest answer}, in the order of the queue, without reopened sentences."""
+        """Latest answer about each sentence, {place: answer}, in the order of the queue, without reopened sentences."""
         last: dict[int, Answer] = {}
         for answer in self.history:
             if answer.action == "reopen":
@@ -70,14 +74,14 @@ class Answers:
 
     @cached_property
     def by_annotator(self) -> Mapping[str, Mapping[int, tuple[Entity, ...]]]:
-        """{annotator: {place: entities}} of the annotators who labelled a sentence, without settlements."""
+        """Labels of each annotator, {annotator: {place: entities}}, without settlements of differences."""
         names = dict.fromkeys(answer.annotator for answer in self.history if answer.annotator != SETTLED)
         labels = {name: _labels(self.of(name)) for name in sorted(names)}
         return {name: found for name, found in labels.items() if found}
 
     @cached_property
     def differing(self) -> Mapping[int, Mapping[str, tuple[Entity, ...]]]:
-        """{place: {annotator: entities}} of the sentences whose annotators differ, in the order of the queue."""
+        """Sentences on which annotators differ, {place: {annotator: entities}}, in the order of the queue."""
         found: dict[int, dict[str, tuple[Entity, ...]]] = {}
         for name, labels in self.by_annotator.items():
             for place, entities in labels.items():
@@ -86,10 +90,10 @@ class Answers:
 
     @cached_property
     def labelled(self) -> Mapping[int, tuple[Entity, ...]]:
-        """{place: its entities} of the labelled sentences.
+        """Final labels, {place: entities}.
 
-        A sentence on which annotators differ, or that one of them flagged, is left out until it is settled. A later
-        answer of an annotator reopens a settlement.
+        A sentence on which annotators differ, or that one of them flagged, is left out until the difference is settled.
+        A later answer of an annotator cancels the settlement.
         """
         settled: dict[int, tuple[Entity, ...]] = {}
         for answer in self.history:
@@ -106,11 +110,11 @@ class Answers:
 
     @property
     def unsettled(self) -> Mapping[int, Mapping[str, tuple[Entity, ...]]]:
-        """The part of `differing` that is not settled yet."""
+        """Sentences on which annotators differ (see `differing`), without those that are settled."""
         return {place: labels for place, labels in self.differing.items() if place not in self.labelled}
 
     def stored(self) -> Mapping[str, int]:
-        """Return {client: number of its last stored answer}."""
+        """Return {browser tab: number of its last stored answer}."""
         last: dict[str, int] = {}
         for answer in self.history:
             last[answer.client] = max(answer.number, last.get(answer.client, answer.number))
@@ -125,8 +129,9 @@ def _labels(answers: Answers) -> dict[int, tuple[Entity, ...]]:
 class Agreement:
     """Agreement of two annotators on the sentences that both labelled. type: entity type; "" for all types together.
 
-    a, b: number of entities that each annotator labelled. f1: F1 between these entities, percent; None if there are
-    none. kappa: Cohen's kappa (Cohen 1960) of the tokens' types; None if all tokens have the same type or none has one.
+    a, b: number of entities that each annotator labelled. f1: F1 between the two sets of entities, in percent; None if
+    both are empty. kappa: Cohen's kappa (Cohen 1960) of the tokens' types; None if all tokens have the same type, or
+    none has a type.
     """
 
     type: str
@@ -139,9 +144,9 @@ class Agreement:
 def agreement(
     a: Mapping[int, Sequence[Entity]], b: Mapping[int, Sequence[Entity]], lengths: Sequence[int]
 ) -> list[Agreement]:
-    """Return the agreement on all types together, then on each type; [] if no sentence was labelled by both annotators.
+    """Return the agreement on all types together, then on each type; [] if no sentence has labels of both annotators.
 
-    lengths: tokens of each sentence of the queue.
+    a, b: {position in the queue: entities}. lengths: number of tokens of each sentence of the queue.
     """
     both = sorted(a.keys() & b.keys())
     if not both:
@@ -153,7 +158,8 @@ def agreement(
 def _agreement(name: str, pairs: Sequence[tuple[Sequence[Entity], Sequence[Entity], int]]) -> Agreement:
     from sklearn.metrics import cohen_kappa_score
 
-    n, tokens = [0, 0, 0], [list[str](), list[str]()]  # entities of a, of b, of both
+    # n: number of entities of the first annotator, of the second, and of both. tokens: types of the tokens, for each.
+    n, tokens = [0, 0, 0], [list[str](), list[str]()]
     for one, other, length in pairs:
         sets = [{entity for entity in found if not name or entity.type == name} for found in (one, other)]
         for i, found in enumerate((sets[0], sets[1], sets[0] & sets[1])):
@@ -173,7 +179,7 @@ def _agreement(name: str, pairs: Sequence[tuple[Sequence[Entity], Sequence[Entit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Number of sentences of a queue by action of the answer. of: number of all sentences of the queue.
+    """Number of sentences of a queue by the action of their latest answer. of: number of all sentences of the queue.
 
     seconds: time that all answers took, including answers that were replaced later. types: {type: number of entities}.
     unread: number of sentences whose suggestions were accepted in less than `READ_IN` seconds.
@@ -194,7 +200,7 @@ class Progress:
 
 
 def progress(answers: Answers, suggested: Sequence[tuple[Entity, ...]]) -> Progress:
-    """Count the answers. suggested: the entities suggested for each sentence of the queue."""
+    """Return how many sentences have which answer. suggested: entities suggested for each sentence of the queue."""
     counts = Counter(answer.action for answer in answers.latest.values())
     types = Counter(entity.type for entities in answers.labelled.values() for entity in entities)
     unread = sum(
@@ -214,7 +220,7 @@ def progress(answers: Answers, suggested: Sequence[tuple[Entity, ...]]) -> Progr
 
 
 def read(folder: Path) -> Answers:
-    """Read the log in the folder of a run. Incomplete and damaged lines are ignored."""
+    """Return the answers in the log of a run. folder: the run's folder. Incomplete and damaged lines are ignored."""
     return Answers(history=journal.read(folder / FILE, _of_line))
 
 
@@ -224,7 +230,7 @@ def is_spoilt(folder: Path) -> bool:
 
 
 def add(folder: Path, given: Sequence[Answer]) -> None:
-    """Append the answers that the log does not hold yet. The caller must hold `journal.changing`."""
+    """Append the answers that the log does not contain yet. The caller must hold the lock `journal.changing`."""
     last = read(folder).stored()
     for answer in given:
         if answer.number > last.get(answer.client, -1):
@@ -242,9 +248,9 @@ def add(folder: Path, given: Sequence[Answer]) -> None:
 
 
 def checked(given: Mapping[str, object], lengths: Sequence[int], types: Collection[str] = ()) -> Answer:
-    """Parse and check an answer that a browser sent. Errors: ConfigError.
+    """Return an answer that a browser sent, parsed and checked. Errors: ConfigError.
 
-    lengths: tokens of each sentence of the queue. types: known types; the name of any other type is checked
+    lengths: number of tokens of each sentence of the queue. types: known types; a new type must have a valid name
     (`check_type`).
     """
     try:
@@ -272,19 +278,19 @@ def checked(given: Mapping[str, object], lengths: Sequence[int], types: Collecti
 
 
 def check_annotator(name: str) -> None:
-    """Check the name of an annotator. Errors: ConfigError if it is reserved, too long, or has control characters."""
+    """Raise a ConfigError if an annotator's name is reserved, too long, or has control characters."""
     if len(name) > LONGEST or not name.isprintable() or name == SETTLED:
         raise ConfigError(f"An annotator's name has at most {LONGEST} letters, and is not {SETTLED!r}; change it.")
 
 
 def check_type(name: str) -> None:
-    """Check the name of a type. Errors: ConfigError if it is empty, too long, or has blanks or control characters."""
+    """Raise a ConfigError if a type's name is empty, too long, or has blanks or control characters."""
     if not name or len(name) > LONGEST or not name.isprintable() or any(letter.isspace() for letter in name):
         raise ConfigError(f"A type needs a name of 1 to {LONGEST} letters without blanks, such as PARTY; change it.")
 
 
 def _of_line(line: Mapping[str, object]) -> Answer:
-    """Parse a line of the log. Errors: ValueError, TypeError, KeyError."""
+    """Return the answer in a line of the log. Errors: ValueError, TypeError, KeyError."""
     action, entities = str(line["action"]), line["entities"]
     if action not in ACTIONS or not isinstance(entities, list):
         raise ValueError(action)

@@ -21,7 +21,7 @@ from core.shown import count
 
 @click.group("label")
 def label_group() -> None:
-    """Find the sentences to label next, and the labels to correct."""
+    """Find sentences to label next and labels to correct, and make corpora of the answers."""
 
 
 @label_group.command("next")
@@ -33,20 +33,21 @@ def label_group() -> None:
 def label_next(output: str | None, tool: str, suggestions: bool, as_json: bool, **values: object) -> None:
     """Queue the sentences of the domain corpus (D_C) whose labels are expected to help most.
 
-    Use them for training only. Sentences of dev and test sets must be drawn at random (`label draw`) and labelled
-    without suggestions, or the scores are biased.
+    Use these sentences for training only. Dev and test sentences must be drawn at random (`label draw`) and labelled
+    without suggestions. Otherwise the scores are biased.
     """
     _make("queue", values, output, tool, suggestions=suggestions, as_json=as_json)
 
 
 @label_group.command("draw")
 @config_options(KINDS["draw"].config)
-@click.option("--suggest", hidden=True)  # accepted only to explain why random sentences have no suggestions
+# The option exists only for its error message: random sentences have no suggestions.
+@click.option("--suggest", hidden=True)
 @click.option("--output", type=FILE, help="Write the sentences to this file, in the format of --tool.")
 @click.option("--tool", type=click.Choice(list(ENDINGS)), default="doccano", show_default=True, help="Labelling tool.")
 @json_option
 def label_draw(suggest: str | None, output: str | None, tool: str, as_json: bool, **values: object) -> None:
-    """Draw random sentences of the task corpus (T_C) to label for a dev and a test set, without suggestions."""
+    """Draw random sentences of the task corpus (T_C) to label as dev and test sets, without suggestions."""
     if suggest is not None:
         KINDS["draw"].config.parse({"suggest": suggest})
     _make("draw", values, output, tool, suggestions=False, as_json=as_json)
@@ -65,7 +66,7 @@ def label_review(output: str | None, tool: str, as_json: bool, **values: object)
 def _make(
     kind: str, values: Mapping[str, object], output: str | None, tool: str, *, suggestions: bool, as_json: bool
 ) -> None:
-    """Run a queue, a draw or a review, and print its sentences or write them for a labelling tool."""
+    """Run a queue, a draw or a review. Print its sentences, or write them to `output` for a labelling tool."""
     run = runs.execute(kind, given(values, KINDS[kind].config), progress)
 
     def write(run: Run, output: str) -> Mapping[str, str]:
@@ -85,7 +86,7 @@ def _make(
 )
 @json_option
 def label_import(run_id: str, file: str, annotator: str, as_json: bool) -> None:
-    """Store the labels of FILE, written by a labelling tool, as answers about the sentences of RUN."""
+    """Store the labels of FILE as answers about the sentences of RUN. FILE was written by a labelling tool."""
     found = view.import_labels(run_id, Path(file), annotator)
     if as_json:
         report(asdict(found), as_json)
@@ -114,7 +115,7 @@ def label_export(run_id: str, output: str, tool: str, as_json: bool) -> None:
 @click.argument("run_id", metavar="RUN")
 @json_option
 def label_agreement(run_id: str, as_json: bool) -> None:
-    """Show how far the annotators of RUN agree: F1 and Cohen's kappa by type, for each pair of them."""
+    """Show how well the annotators of RUN agree: F1 and Cohen's kappa by type, for each pair of annotators."""
     found = view.answered(run_id)
     pairs = [
         {"a": a, "b": b, "types": [asdict(row) for row in view.agreement(run_id, a, b)]}
@@ -141,7 +142,8 @@ def label_agreement(run_id: str, as_json: bool) -> None:
 def label_seal(run_id: str, as_json: bool) -> None:
     """Make corpora of the labelled sentences of RUN.
 
-    A queue gives a training set, a draw a dev set and a test set, and a review the corpus with its corrected labels.
+    From `label next` comes a training set, from `label draw` a dev and a test set, and from `label review` the corpus
+    with corrected labels.
     """
     make: Mapping[str, Callable[[], Sequence[Corpus]]] = {
         "queue": lambda: [view.training_set(run_id)],
@@ -160,7 +162,7 @@ def label_seal(run_id: str, as_json: bool) -> None:
 
 
 def _lines(run_id: str) -> list[str]:
-    """Return the text of each sentence, the reasons to review it, and its entities."""
+    """Return the lines to print: for each sentence its text, the reasons to review it, and its entities."""
     found = view.to_label(run_id)
     note_look([view.corpus_of_run(run_id)])
     lines = []

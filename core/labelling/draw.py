@@ -1,7 +1,7 @@
-"""`draw`: random sentences of T_C to label for a dev and a test set.
+"""`draw`: random sentences of T_C to label as dev and test sets.
 
-The sentences of a `queue` run suit training only, because they are not a random sample and their suggestions bias the
-labels. Scores hold for the task corpus only if dev and test sentences are drawn at random and labelled without
+Sentences of a `queue` run are for training only: they are not a random sample, and their suggestions bias the labels.
+Scores are valid for the task corpus only if dev and test sentences are drawn at random and labelled without
 suggestions.
 """
 
@@ -20,12 +20,14 @@ from core.selection.result import withheld_flags
 from core.shown import count
 from core.stats.draws import uniform
 
-SUGGESTING = {"model", "names", "suggest"}  # options of `queue` that make suggestions
-DEV_EACH = 4  # every fourth drawn sentence goes into the dev set, the others into the test set
+# Options of `queue` runs that make suggestions.
+SUGGESTING = {"model", "names", "suggest"}
+# One of this number of drawn sentences belongs to the dev set, the others to the test set.
+DEV_EACH = 4
 
 
 class DrawConfig(Config):
-    """Options: the corpora, and the number of sentences to draw."""
+    """Options of a `draw` run: the corpora, and the number of sentences to draw."""
 
     task: str = option(..., "Task corpus (T_C): unlabelled sentences like those to tag.", corpus=True)
     known: tuple[str, ...] = option((), "Labelled corpora, whose sentences are left out.", corpus=True)
@@ -44,7 +46,10 @@ class DrawConfig(Config):
 
 
 def run(config: DrawConfig, job: Job) -> QueueResult:
-    """Draw sentences that are neither duplicates nor labelled yet. Errors: CorpusError if there are too few."""
+    """Draw random sentences, except duplicates and sentences that are labelled already.
+
+    Errors: CorpusError if fewer than four sentences are left.
+    """
     corpus = job.corpus(config.task)
     found = read_audit(job.child("audit", corpus=config.task, held_out=config.known, **Flagging().model_dump()))
     held_back = np.zeros(len(corpus), dtype=np.bool_)
@@ -69,7 +74,10 @@ def run(config: DrawConfig, job: Job) -> QueueResult:
 
 
 def is_dev(place: int) -> bool:
-    """Return True if the drawn sentence at this place goes into the dev set. The result for a place never changes."""
+    """Return True if the drawn sentence at position `place` belongs to the dev set.
+
+    It depends only on the position, so a sentence never changes its set.
+    """
     return place % DEV_EACH == 0
 
 

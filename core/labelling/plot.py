@@ -11,7 +11,7 @@ COLOUR = "#0072B2"
 
 
 def learning_curve(points: Sequence[Point]) -> go.Figure:
-    """Plot test F1 by the number of labelled training sentences, with 95% intervals. points: smallest set first."""
+    """Plot test F1 by the number of labelled training sentences, with 95% intervals. points: the smallest set first."""
     fig = figure(320, x="labelled training sentences", y="test score (F1), mean of seeds")
     fig.add_scatter(
         x=[point.sentences for point in points],

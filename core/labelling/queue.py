@@ -1,10 +1,10 @@
 """`queue`: the sentences of D_C whose labels are expected to help most (SOURCES.md, Labelling queue).
 
 With a tagger, sentences are ordered by similarity to T_C plus the tagger's uncertainty, both standardised. A sentence
-that is similar to earlier ones moves down (maximal marginal relevance). It is left out if an earlier one has the same
-main entity. Without a tagger, the sentences most similar to T_C are clustered, and the queue has the sentence nearest
-to the centre of each cluster. Suggestions are the entities that the tagger finds, or that lists of names or a reference
-variant (`suggest.py`) find. Suggestions from lists and reference variants do not change the order.
+that resembles earlier ones moves down (maximal marginal relevance). It is left out if its main entity is that of an
+earlier one. Without a tagger, the sentences most similar to T_C are clustered, and the queue has the sentence nearest
+to the centre of each cluster. Suggestions are the entities that the tagger, a list of names or a reference variant
+(`suggest.py`) finds. Suggestions of lists and reference variants do not change the order.
 
 artifacts/queue.jsonl   one sentence per line: row of D_C, id, similarity, uncertainty, [[start, end, type], ...]
 """
@@ -48,13 +48,15 @@ from core.training.on_device import on_device
 
 # Number of most similar sentences that are considered: POOL times the length of the queue, but at least LEAST.
 POOL, LEAST = 40, 1000
-CLUSTERED = 10  # without a tagger: sentences that are clustered, as a multiple of the length of the queue
-TRADE = 0.7  # weight of the score; the dissimilarity to earlier sentences has the weight 0.3
+# Number of sentences that are clustered without a tagger, as a multiple of the length of the queue.
+CLUSTERED = 10
+# Weight of a sentence's score in maximal marginal relevance. Dissimilarity to earlier sentences has weight 0.3.
+TRADE = 0.7
 FILE = "queue.jsonl"
 
 
 class QueueConfig(ScoreConfig):
-    """Options: corpora and strategy as in a `score` run, the tagger, and the number of sentences."""
+    """Options of a `queue` run: those of a `score` run, the tagger, the suggestions, and the number of sentences."""
 
     model: str = option(
         "", "Tagger that makes suggestions and measures uncertainty: a fine-tuning run, or a model folder."
@@ -78,9 +80,9 @@ class QueueConfig(ScoreConfig):
     answered: tuple[int, ...] = option((), "Rows of D_C that were answered in earlier queues.", hidden=True)
 
     def settled(self) -> Self:
-        """Return the options with the rows of D_C that were answered in earlier queues, so that no row is queued again.
+        """Return the options with the rows of D_C that were answered in earlier queues.
 
-        Errors: those of `suggest.source`.
+        These rows are not queued again. Errors: those of `suggest.source`.
         """
         host = suggest.source(self.suggest, self.allow_host, home())[1] if self.suggest else ""
         return super().settled().model_copy(update={"answered": answered_rows(self.domain), "allow_host": host})
@@ -101,7 +103,7 @@ class QueueConfig(ScoreConfig):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queued:
-    """A sentence of the queue. row: row of D_C. similarity: score of the strategy, in its unit.
+    """A sentence of the queue. row: its row in D_C. similarity: its score by the strategy, in the strategy's unit.
 
     uncertainty: 1 minus the probability of the tagger's best tags, per token; 0 without a tagger. entities: the
     suggestions; () in a `draw` run. why: reasons why the labels may be wrong; () except in a `review` run.
@@ -117,9 +119,9 @@ class Queued:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueResult:
-    """Result of a `queue` run. of: number of sentences that were considered. unit: unit of the similarity.
+    """Result of a `queue` or `draw` run. of: number of sentences that were considered.
 
-    types: entity types that suggestions can have: the types of the tagger, the lists of names or the reference variant.
+    unit: unit of the similarity. types: entity types that suggestions can have.
     """
 
     sentences: int
@@ -129,7 +131,7 @@ class QueueResult:
 
 
 def answered_rows(domain: str) -> tuple[int, ...]:
-    """Return the rows of D_C that were answered in an earlier queue of this project, ascending."""
+    """Return the rows of D_C that were answered in earlier queues of this project, in ascending order."""
     rows = set[int]()
     mark = Library(home()).find(domain).fingerprint
     for run in RunStore(home()).list("queue", state="succeeded"):
@@ -140,7 +142,7 @@ def answered_rows(domain: str) -> tuple[int, ...]:
 
 
 def run(config: QueueConfig, job: Job) -> QueueResult:
-    """Score D_C, ask the tagger about the most similar sentences, and order them."""
+    """Score D_C, let the tagger predict the most similar sentences, and put the best ones into a queue."""
     held_out = tuple(dict.fromkeys(filter(None, (*config.holdout, config.dev))))
     audit = job.child("audit", corpus=config.domain, held_out=held_out, **Flagging().model_dump())
     given = config.model_dump(include=set(ScoreConfig.model_fields)) | {"holdout": held_out}
@@ -198,10 +200,10 @@ def run(config: QueueConfig, job: Job) -> QueueResult:
 
 
 def unlabelled(rows: IntArray, n: int, domain: Corpus, train: Sequence[Corpus]) -> IntArray:
-    """Return the first `n` of `rows` whose sentence does not repeat a training sentence, by the rules for test leaks.
+    """Return the first `n` of `rows` whose sentences do not repeat a training sentence, by the rules for test leaks.
 
-    Only as many rows as needed are compared. An audit of all of D_C would take a minute per million rows after each
-    change of the training set.
+    Only as many rows as needed are compared, because an audit of all of D_C takes a minute per million rows, and would
+    be repeated after each change of the training set.
     """
     kept: IntArray = rows[:0]
     while train and len(rows) and len(kept) < n:
@@ -216,7 +218,7 @@ def _ask(
 ) -> tuple[list[Prediction], FloatArray, tuple[str, ...]]:
     """Return the tagger's entities and uncertainty for each sentence, and the tagger's types.
 
-    raw: True if Winnow's own rule cut D_C into tokens.
+    raw: True if Winnow cut D_C into tokens; the sentences are then cut again as in the tagger's training set.
     """
     from core.models.taggers import load_tagger
 
@@ -231,13 +233,13 @@ def _ask(
 
 
 def standardised(values: FloatArray) -> FloatArray:
-    """Return values minus their mean, divided by their standard deviation; zeros if all are equal."""
+    """Return the values minus their mean, divided by their standard deviation; zeros if all values are equal."""
     spread = float(values.std())
     return (values - values.mean()) / spread if spread else np.zeros(len(values))
 
 
 def without_repeats(order: Sequence[int], sentences: Sequence[Sentence], found: Sequence[Prediction]) -> list[int]:
-    """Return the order without sentences that share their main (longest) entity with an earlier sentence."""
+    """Return `order` without sentences whose main (longest) entity is that of an earlier sentence."""
     seen, kept = set[str](), list[int]()
     for i in order:
         name = _main_entity(sentences[i], found[i].entities)
@@ -255,10 +257,10 @@ def _main_entity(sentence: Sentence, entities: Sequence[Entity]) -> str | None:
 
 
 def centres(rows: FloatArray, n: int, *, seed: int) -> list[int]:
-    """Cut the rows into `n` clusters, and return the index of the row nearest to each centre, best score first.
+    """Group the rows into `n` clusters. Return the index of the row nearest to each centre, best score first.
 
-    rows: `(m, d)` unit vectors, best score first. If fewer than `n` rows are distinct, the result also has repeated
-    rows.
+    rows: `(m, d)` unit vectors, best score first. If fewer than `n` rows are distinct, equal rows fill the rest of the
+    result.
     """
     from sklearn.cluster import KMeans
 
@@ -274,7 +276,7 @@ def centres(rows: FloatArray, n: int, *, seed: int) -> list[int]:
 
 
 def write(run: Run, queued: Sequence[Queued]) -> None:
-    """Write the sentences of a queue."""
+    """Write the sentences of a queue to the run's artifacts."""
     lines = (
         json.dumps({**asdict(each), "entities": [[*asdict(e).values()] for e in each.entities]}) for each in queued
     )

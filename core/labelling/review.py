@@ -1,8 +1,8 @@
 """`review`: sentences of a labelled corpus whose labels may be wrong, worst first, each with the reasons.
 
-Four checks look for suspicious mentions (SOURCES.md, Suspicious labels): taggers that never saw the sentence, copies
-of the sentence with other labels, pointwise V-information (PVI), and the labels of a second corpus. A sentence is
-listed once, with the reasons of all checks.
+Four checks look for suspicious mentions (SOURCES.md, Suspicious labels). They use taggers that never saw the sentence,
+copies of the sentence with other labels, pointwise V-information (PVI), and the labels of a second corpus. A sentence
+is listed once, with the reasons of all checks.
 
 artifacts/queue.jsonl   as for `queue`; entities are the current labels, and `why` has the reasons
 """
@@ -32,12 +32,14 @@ from core.text.sentence import Entity, Prediction, Sentence
 from core.text.words import token_places
 from core.training.on_device import on_device
 
-LEAST = 0.5  # least probability at which a tagger reports a finding
-OFTEN = 3  # least occurrences of a name in the second corpus; the types of rarer names may be due to chance
+# Minimum probability of an entity at which a tagger reports a finding.
+LEAST = 0.5
+# Minimum number of occurrences of a name in the second corpus. The types of rarer names may be due to chance.
+OFTEN = 3
 
 
 class ReviewConfig(Config):
-    """Options: the corpus, the taggers that check it, and a second corpus whose labels are compared."""
+    """Options of a `review` run: the corpus, the taggers that check it, and a second corpus to compare it with."""
 
     corpus: str = option(..., "Labelled corpus to review.", corpus=True)
     dev: str = option(
@@ -60,7 +62,7 @@ class ReviewConfig(Config):
     @field_validator("type_map")
     @classmethod
     def _type_map(cls, pairs: tuple[str, ...]) -> tuple[str, ...]:
-        """Normalise spelling and order. Errors: ConfigError."""
+        """Return the OLD=NEW pairs sorted and without blanks. Errors: ConfigError."""
         return tuple(sorted(f"{old}={new}" for old, new in parse_map(pairs).items()))
 
 
@@ -69,8 +71,8 @@ class ReviewResult:
     """Result of a `review` run.
 
     sentences: number of listed sentences. of: number of different sentences in the corpus. suspicious: number of
-    sentences with a finding, listed or not. reasons: {check: number of findings in the whole corpus}; a check that did
-    not run is missing.
+    sentences with a finding, listed or not. reasons: {check: number of findings in the whole corpus}, without checks
+    that did not run.
     """
 
     sentences: int
@@ -81,7 +83,10 @@ class ReviewResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A suspicious mention. row, start, end: its place in the corpus. strength: 0 to 1. why: the reason, in words."""
+    """A suspicious mention in the corpus.
+
+    row: row of its sentence. start, end: word offsets. strength: 0 to 1. why: sentence that gives the reason.
+    """
 
     row: int
     start: int
@@ -91,7 +96,7 @@ class Finding:
 
 
 def run(config: ReviewConfig, job: Job) -> ReviewResult:
-    """Run the checks and list the sentences that most probably have a wrong label."""
+    """Run the checks, and list the sentences that most probably have a wrong label."""
     corpus = job.corpus(config.corpus)
     if not corpus.types:
         raise CorpusError(f"{corpus.name}: has no labelled entity, so there is nothing to review; label it first.")
@@ -135,7 +140,7 @@ def ordered(checks: Iterable[Sequence[Finding]]) -> list[tuple[int, float, tuple
     """Return (row, strength, reasons) of each row with a finding, strongest first. checks: findings of each check.
 
     A mention's strength is the sum of its strengths in all checks. A sentence is as strong as its strongest mention.
-    Mentions that overlap count as one, because checks may differ in start and end.
+    Findings that overlap count as one mention, because checks may differ in start and end.
     """
     by_row = defaultdict[int, list[tuple[int, Finding]]](list)
     for check, findings in enumerate(checks):
@@ -162,7 +167,7 @@ def _overlap(one: Finding, other: Finding) -> bool:
 def _once(
     ranked: Iterable[tuple[int, float, tuple[str, ...]]], sentences: Sequence[Sentence]
 ) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield the strongest row of each text with its reasons, because an answer counts for all copies of a sentence."""
+    """Yield (row, reasons) for the strongest row of each text. An answer counts for all copies of a sentence."""
     seen = set[str]()
     for row, _, why in ranked:
         if sentences[row].id not in seen:
@@ -170,11 +175,8 @@ def _once(
             yield row, why
 
 
-# Checks
-
-
 def copies(sentences: Sequence[Sentence]) -> list[Finding]:
-    """Find sentences that have the same text and tokens as others, but other labels."""
+    """Return a finding for each entity that is missing in a copy of its sentence with the same tokens."""
     rows = defaultdict[tuple[str, tuple[str, ...]], list[int]](list)
     for row, sentence in enumerate(sentences):
         rows[sentence.id, sentence.tokens].append(row)
@@ -193,7 +195,7 @@ def copies(sentences: Sequence[Sentence]) -> list[Finding]:
 
 
 def unlearnable(sentences: Sequence[Sentence], mentions: Sequence[Mention]) -> list[Finding]:
-    """Find mentions whose type is made more likely neither by the name nor by the context (both PVI at most 0).
+    """Return a finding for each mention whose name and context both fail to support its type (both PVIs at most 0).
 
     The name and the context each change the probability of the type by a factor. The strength is 1 minus the larger
     factor. It is 0 for types with fewer than `FEW` mentions, because their PVI is too uncertain.
@@ -215,7 +217,7 @@ def unlearnable(sentences: Sequence[Sentence], mentions: Sequence[Mention]) -> l
 
 
 def _mentions(config: ReviewConfig, job: Job) -> list[Mention]:
-    """Read the measured mentions of the corpus. Errors: ConfigError, RunError, Unfinished."""
+    """Return the measured mentions of the corpus. Errors: ConfigError, RunError, Unfinished."""
     run = RunStore(job.home).get(config.difficulty)
     if run.manifest.kind != "difficulty" or run.state().state != "succeeded":
         raise Unfinished(
@@ -227,11 +229,11 @@ def _mentions(config: ReviewConfig, job: Job) -> list[Mention]:
 
 
 def drifting(sentences: Sequence[Sentence], against: Corpus, types: Mapping[str, str]) -> list[Finding]:
-    """Find mentions whose name usually has another type in a second corpus (SKL above `DRIFTS`).
+    """Return a finding for each mention whose name usually has another type in a second corpus (SKL above `DRIFTS`).
 
     types: {type of the second corpus: new name}. The strength is the share of the usual type in the second corpus. Only
-    types of both corpora and names that occur at least `OFTEN` times in the second corpus are compared. Errors:
-    CorpusError if the second corpus has no entity or no type of the reviewed corpus.
+    types of both corpora are compared, and only names that occur at least `OFTEN` times in the second corpus. Errors:
+    CorpusError if the second corpus has no entity, or no type of the reviewed corpus.
     """
     if not against.types:
         raise CorpusError(
@@ -270,13 +272,13 @@ def drifting(sentences: Sequence[Sentence], against: Corpus, types: Mapping[str,
 
 
 def _only(counts: Mapping[str, Counter[str]], types: set[str]) -> dict[str, Counter[str]]:
-    """Return the counts of these types, without names that have none of them."""
+    """Return the counts of the given types only, without names that have none of them."""
     kept = {name: Counter({kind: n for kind, n in own.items() if kind in types}) for name, own in counts.items()}
     return {name: own for name, own in kept.items() if own}
 
 
 def _folds(most: int, corpus: Corpus, sentences: Sequence[Sentence]) -> int:
-    """Return the largest number of folds, up to `most`, for which every fold can be checked; 0 if there is none.
+    """Return the largest possible number of folds up to `most`; 0 if no number is possible.
 
     Each fold must have a sentence to check, and the other folds must have an entity to learn from.
     """
@@ -291,7 +293,7 @@ def _folds(most: int, corpus: Corpus, sentences: Sequence[Sentence]) -> int:
 def _by_taggers(
     config: ReviewConfig, job: Job, corpus: Corpus, sentences: Sequence[Sentence], folds: int
 ) -> list[Finding]:
-    """Train one tagger per fold on the other folds, and return its findings on this fold."""
+    """Train one tagger per fold on the other folds. Return the findings of each tagger on its fold."""
     from core.models.taggers import load_tagger
 
     given = {"init": config.init, "dev": config.dev, "seeds": (config.seed,)}
@@ -315,17 +317,18 @@ def _by_taggers(
 
 
 def disagreements(row: int, sentence: Sentence, found: Prediction, beliefs: Sequence[float]) -> list[Finding]:
-    """Compare the labels of a sentence with the entities of a tagger that did not train on this sentence.
+    """Compare the labels of a sentence with the entities of a tagger that did not train on it, and return the findings.
 
     found: the tagger's entities with their probabilities. beliefs: the tagger's probability of each label, in order. A
-    label is suspicious if its probability is at most 1 - `LEAST`; the reason names the entities that overlap the label.
-    An entity that overlaps no label is suspicious if its probability is at least `LEAST`.
+    label is suspicious if its probability is at most 1 - `LEAST`. The reason then names the tagger's entities that
+    overlap the label. An entity that overlaps no label is suspicious if its probability is at least `LEAST`.
     """
     labels = sorted(sentence.entities or ())
     pairs = list(zip(found.entities, found.confidence, strict=True))
     findings = []
     for label, belief in zip(labels, beliefs, strict=True):
-        if not belief <= 1 - LEAST:  # also true for NaN, which means that the tagger does not know the type
+        # The condition is also true for NaN, which means that the tagger does not know the type.
+        if not belief <= 1 - LEAST:
             continue
         name = _name(sentence, label)
         others = [e for e in found.entities if e.start < label.end and label.start < e.end]
@@ -344,7 +347,7 @@ def disagreements(row: int, sentence: Sentence, found: Prediction, beliefs: Sequ
 
 
 def _name(sentence: Sentence, entity: Entity) -> str:
-    """Return the text of an entity; its tokens joined by blanks if they are not in the sentence's text."""
+    """Return the text of an entity. If its tokens are not in the sentence's text, join them by blanks."""
     try:
         places = token_places(sentence.text, sentence.tokens)
     except CorpusError:

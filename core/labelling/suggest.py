@@ -1,8 +1,8 @@
 """Suggestions of a reference variant: entities that a finished `dictionary`, `zero-shot` or `llm` run finds in a queue.
 
-The options of that run are used: its lists, types and thresholds, its examples and guidelines. The text is protected as
-in that run: a ready model is loaded without a connection, and a language model on another computer is asked only if the
-user allows its host again.
+The suggestions use all options of that run: lists, types, thresholds, examples and guidelines. The text is protected as
+in that run. A ready model is loaded without a connection. A language model on another computer is used only if the user
+allows its host again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,10 +42,10 @@ SOURCES: Mapping[str, Callable[[Run, Sequence[Sentence], Job], list[Prediction]]
 
 
 def source(run_id: str, allow_host: str, home: Path) -> tuple[Run, str]:
-    """Return the run whose predictions are suggested, and the host of its model if that is another computer, else "".
+    """Return the run whose predictions are suggested, and the host of its model ("" for this computer).
 
-    allow_host: the host to which the user allows sentences to be sent. Errors: RunError; ConfigError for a run that
-    cannot make suggestions, and for a model on a host that is not allowed.
+    allow_host: host to which the user allows sentences to be sent. Errors: RunError; ConfigError for a run that cannot
+    make suggestions, and for a model on a host that is not allowed.
     """
     run = RunStore(home).get(run_id)
     if run.manifest.kind not in SOURCES or run.state().state != "succeeded":
@@ -63,14 +63,17 @@ def source(run_id: str, allow_host: str, home: Path) -> tuple[Run, str]:
 
 
 def server_of(run: Run, allow_host: str) -> Server | None:
-    """Return the server that an `llm` run asks; None for a run of another kind. Errors: those of `server_at`."""
+    """Return the language model's server of an `llm` run; None for a run of another kind.
+
+    Errors: those of `server_at`.
+    """
     return server_at(run.manifest.config["address"], allow_host) if run.manifest.kind == "llm" else None
 
 
 def predictions(run_id: str, allow_host: str, sentences: Sequence[Sentence], job: Job) -> list[Prediction]:
-    """Return the entities that the run `run_id` suggests for sentences, as ranges of their tokens.
+    """Return the entities that the run `run_id` suggests for each sentence, as ranges of tokens.
 
-    Errors: those of `source`, and those of a run of this kind.
+    Errors: those of `source`, and those that runs of this kind raise.
     """
     run, _ = source(run_id, allow_host, job.home)
     return SOURCES[run.manifest.kind](run, sentences, job)

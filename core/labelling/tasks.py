@@ -11,15 +11,16 @@ from core.files import write_atomic
 from core.text.sentence import Sentence
 from core.text.words import token_places
 
-Span = tuple[int, int, str]  # start and end in characters, type
+Span = tuple[int, int, str]  # (start, end, type), offsets in characters
 ENDINGS = {"doccano": ".jsonl", "label-studio": ".json", "prodigy": ".jsonl", "brat": ".zip", "conll": ".conll"}
 
 
 def write(sentences: Iterable[Sentence], path: Path, tool: str, *, labelled: bool = False) -> int:
-    """Write sentences for the labelling tool `tool`, a key of `ENDINGS`, and return the number of sentences.
+    """Write sentences to a file for a labelling tool, and return their number. tool: a key of `ENDINGS`.
 
     labelled: True if the entities are labels, False if they are suggestions. `view.import_labels` later finds the
-    sentence of an answer by its id, the hash of its text. Errors: CorpusError if tokens are not in the text.
+    sentence of an answer by its id, the hash of its text. Errors: CorpusError if the tokens of a sentence are not in
+    its text.
     """
     rows = list(sentences)
     spans = [_spans(sentence) for sentence in rows]
@@ -73,7 +74,7 @@ def _label_studio(sentence: Sentence, spans: list[Span], labelled: bool) -> dict
 
 
 def _brat(sentences: Sequence[Sentence], spans: Sequence[list[Span]]) -> bytes:
-    """Return a zip with a pair of files per sentence: 0001.txt and 0001.ann."""
+    """Return a zip file with two files per sentence: 0001.txt (text) and 0001.ann (entities)."""
     digits = len(str(len(sentences)))
     with ZipFile(out := BytesIO(), "w", ZIP_DEFLATED) as archive:
         for number, (sentence, found) in enumerate(zip(sentences, spans, strict=True), 1):
@@ -82,7 +83,7 @@ def _brat(sentences: Sequence[Sentence], spans: Sequence[list[Span]]) -> bytes:
                 f"T{i}\t{type} {start} {end}\t{sentence.text[start:end]}\n"
                 for i, (start, end, type) in enumerate(found, 1)
             )
-            # Without a date, so that the same sentences give the same bytes.
+            # `ZipInfo` has a fixed date, so that the same sentences always give the same bytes.
             archive.writestr(ZipInfo(f"{name}.txt"), f"{sentence.text}\n")
             archive.writestr(ZipInfo(f"{name}.ann"), "".join(marks))
     return out.getvalue()

@@ -40,20 +40,22 @@ from core.text.cut import learn, over_tokens, recut
 from core.text.sentence import Entity, Prediction, Sentence
 
 KINDS = answers.KINDS
-LONGEST_GUIDELINES = 20_000  # characters
-NEXT = (25, 100)  # further labelled sentences whose gain is estimated
+# Maximum number of characters of the user's notes on what to label.
+LONGEST_GUIDELINES = 20_000
+# Numbers of additional labelled sentences for which the gain in F1 is estimated.
+NEXT = (25, 100)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A sentence to label. sentence: its `entities` are suggestions, or the current labels in a review."""
+    """A sentence to label. The entities of `sentence` are suggestions, or the current labels in a review."""
 
     queued: Queued
     sentence: Sentence
 
 
 def corpus_of(run: Run) -> str:
-    """Return the fingerprint of the corpus whose sentences a run queued."""
+    """Return the fingerprint of the corpus from which a run took its sentences."""
     return run.manifest.inputs[{"queue": "domain", "draw": "task", "review": "corpus"}[run.manifest.kind]]
 
 
@@ -63,7 +65,10 @@ def corpus_of_run(run_id: str) -> str:
 
 
 def to_label(run_id: str) -> list[Task]:
-    """Return the sentences of a finished run, in order. Errors: RunError; CorpusError if the corpus was removed."""
+    """Return the sentences to label of a finished run, in order.
+
+    Errors: RunError; CorpusError if the corpus was removed.
+    """
     run = store().get(run_id)
     queued = list(queue.read(run))
     corpus = library().find(corpus_of(run))
@@ -76,9 +81,10 @@ def to_label(run_id: str) -> list[Task]:
 
 @exporting
 def export(run_id: str, path: Path, tool: str, *, suggestions: bool = True) -> int:
-    """Write the sentences of a queue for a labelling tool, and return their number.
+    """Write the sentences of a run for a labelling tool, and return their number.
 
-    suggestions: True to write the suggestions too; a `draw` run has none. Errors: those of `to_label`; PathError.
+    tool: key of `tasks.ENDINGS`. suggestions: True to write the suggestions too; a `draw` run has none. Errors: those
+    of `to_label`; PathError.
     """
     sentences = (task.sentence for task in to_label(run_id))
     return tasks.write((s if suggestions else replace(s, entities=()) for s in sentences), path, tool)
@@ -86,9 +92,9 @@ def export(run_id: str, path: Path, tool: str, *, suggestions: bool = True) -> i
 
 @exporting
 def export_labelled(run_id: str, path: Path, tool: str) -> int:
-    """Write the labelled sentences of a run for a tool of `tasks.ENDINGS`, and return their number.
+    """Write the labelled sentences of a run for a labelling tool, and return their number.
 
-    Errors: ConfigError if no sentence is labelled.
+    tool: key of `tasks.ENDINGS`. Errors: ConfigError if no sentence is labelled.
     """
     rows = labelled(run_id)
     if not rows:
@@ -97,12 +103,12 @@ def export_labelled(run_id: str, path: Path, tool: str) -> int:
 
 
 def is_text_here(run_id: str) -> bool:
-    """Return True if the corpus of a run's sentences still exists."""
+    """Return True if the corpus from which a run took its sentences still exists."""
     return library().holds(corpus_of_run(run_id))
 
 
 def purpose(run_id: str) -> str:
-    """Return the purpose of a run's sentences: `queue`: training, `draw`: dev and test, `review`: corrections.
+    """Return the purpose of a run's sentences: `queue` (training), `draw` (dev and test) or `review` (corrections).
 
     Errors: ConfigError for a run of another kind.
     """
@@ -112,14 +118,11 @@ def purpose(run_id: str) -> str:
     return kind
 
 
-# Answers
-
-
 def answer(run_id: str, given: Sequence[Mapping[str, object]]) -> None:
     """Store answers that a browser sent. Answers that are stored already are ignored.
 
-    Each answer has action, place, entities, seconds, client and number (`answers.Answer`). Errors: ConfigError if an
-    answer is not valid; then no answer is stored.
+    Each answer has action, place, entities, seconds, client and number (`answers.Answer`). Errors: ConfigError if one
+    of the answers is not valid. Then none is stored.
     """
     run = store().get(run_id)
     lengths = [len(task.sentence.tokens) for task in to_label(run_id)]
@@ -131,13 +134,12 @@ def answer(run_id: str, given: Sequence[Mapping[str, object]]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedLabels:
-    """Counts of sentences in a labelling tool's file; a sentence that several annotators labelled counts once.
+    """Counts of sentences in the file of a labelling tool. A sentence that several annotators labelled counts once.
 
-    labelled: sentences of the queue that have labels in the file. changed: labelled sentences to which the same
-    annotator had given another answer before. suggested: labelled sentences whose labels equal the suggestions.
-    unknown: sentences whose text is not in the queue. unread: rows and annotations of the file that could not be read,
-    each as "line 3: ..."; a sentence with such an annotation keeps its answer. annotators: their names, if the file
-    names several.
+    labelled: sentences of the queue that have labels in the file. changed: labelled sentences that the same annotator
+    had answered differently before. suggested: labelled sentences whose labels equal the suggestions. unknown:
+    sentences whose text is not in the queue. unread: rows and annotations that could not be read, each as "line 3:
+    ..."; the stored answer about such a sentence does not change. annotators: their names, if the file names several.
     """
 
     labelled: int
@@ -150,26 +152,27 @@ class ImportedLabels:
 
 @dataclass(slots=True, kw_only=True)
 class _Imported:
-    """Outcome of an import.
+    """Sentences found so far in the file of a labelling tool.
 
-    labelled, changed, suggested: places of the queue, see `ImportedLabels`. unknown: ids of the texts that are not in
-    the queue. unread: sentences about parts of the file that could not be read.
+    labelled, changed, suggested: positions in the queue, see `ImportedLabels`. unknown: ids of the texts that are not
+    in the queue. unread: messages about rows and annotations that could not be read.
     """
 
     labelled: set[int] = field(default_factory=set)
     changed: set[int] = field(default_factory=set)
     suggested: set[int] = field(default_factory=set)
     unknown: set[str] = field(default_factory=set)
-    unread: dict[str, None] = field(default_factory=dict)  # used as an ordered set, in the order of the file
+    unread: dict[str, None] = field(default_factory=dict)  # a dict, used as a set that keeps the order of the file
 
 
 def import_labels(run_id: str, path: Path, annotator: str = "") -> ImportedLabels:
-    """Store the labels of a file as answers about a queue. The id of the text finds the sentence in the queue.
+    """Store the labels in a file of a labelling tool as answers about a queue, and return counts of the sentences.
 
-    annotator: name to store with labels that have no annotator in the file. If the file names several annotators, the
-    answers of each are stored under their name. If the file has other tokens for a text, its labels are mapped to the
-    tokens of the queue. A second import of the same file changes nothing. Errors: ReadError, PathError; OptionsError if
-    the user must first choose how to read the file; ConfigError for an annotator's name that is not allowed.
+    Sentences are found in the queue by the id of their text. annotator: name to store with labels that have no
+    annotator in the file. If the file names several annotators, the answers of each are stored under their name. If the
+    file has other tokens for a text, its labels are mapped to the tokens of the queue. A second import of the same file
+    changes nothing. Errors: ReadError, PathError; OptionsError if the user must first choose how to read the file;
+    ConfigError for an annotator's name that is not allowed.
     """
     names = readers.annotators(path)
     several, found = len(names) > 1, _Imported()
@@ -189,7 +192,7 @@ def import_labels(run_id: str, path: Path, annotator: str = "") -> ImportedLabel
 
 
 def _import(run_id: str, path: Path, options: ReadOptions, annotator: str, found: _Imported) -> None:
-    """Store the labels of one annotator, and add to `found` what was imported."""
+    """Store the labels of one annotator as answers, and add the sentences to `found`."""
     run, sentences = store().get(run_id), to_label(run_id)
     places = {task.sentence.id: place for place, task in enumerate(sentences)}
     suggestions = [tuple(sorted(task.sentence.entities or ())) for task in sentences]
@@ -219,7 +222,7 @@ def _import(run_id: str, path: Path, options: ReadOptions, annotator: str, found
 
 
 def reopen_flagged(run_id: str, annotator: str) -> None:
-    """Delete the flags of one annotator, so that these sentences are shown again."""
+    """Delete the flags of one annotator, so that the flagged sentences are shown again."""
     client = uuid.uuid4().hex
     with journal.changing(home()):
         flagged = [p for p, answer in answered(run_id).of(annotator).latest.items() if answer.action == "flag"]
@@ -230,12 +233,12 @@ def reopen_flagged(run_id: str, annotator: str) -> None:
 
 
 def answered(run_id: str) -> Answers:
-    """Return the answers about the sentences of a run."""
+    """Return all answers about the sentences of a run."""
     return answers.read(store().get(run_id).path)
 
 
 def progress(run_id: str, annotator: str = "") -> Progress:
-    """Count the answers of one annotator about the sentences of a run."""
+    """Return how many sentences of a run one annotator has answered, by action."""
     run = store().get(run_id)
     return answers.progress(answers.read(run.path).of(annotator), [each.entities for each in queue.read(run)])
 
@@ -248,7 +251,10 @@ def agreement(run_id: str, a: str, b: str) -> list[Agreement]:
 
 
 def settle(run_id: str, place: int, annotator: str) -> None:
-    """Settle a difference by the labels of `annotator`. Errors: ConfigError if this annotator has no labels there."""
+    """Settle a difference: store the labels of `annotator` as the final ones. place: position of the sentence.
+
+    Errors: ConfigError if this annotator has not labelled the sentence.
+    """
     labels = answered(run_id).by_annotator.get(annotator, {})
     if place not in labels:
         raise ConfigError(f"{annotator or 'This annotator'} has not labelled sentence {place + 1}; reload the page.")
@@ -259,13 +265,11 @@ def settle(run_id: str, place: int, annotator: str) -> None:
         answers.add(store().get(run_id).path, [chosen])
 
 
-# Types and guidelines
-
-
 def types(run_id: str) -> list[str]:
-    """Return the types from which a user chooses labels.
+    """Return the types from which the user chooses when labelling.
 
-    They come from the labelled corpora in use, the suggestions, the answers, and the user (`add_type`).
+    They come from the labelled corpora in use, the suggestions, the answers, and types that the user added
+    (`add_type`).
     """
     run, held = store().get(run_id), roles()
     here = {entity.type for each in queue.read(run) for entity in each.entities}
@@ -279,7 +283,7 @@ def types(run_id: str) -> list[str]:
 
 
 def add_type(name: str) -> None:
-    """Add a type that no corpus has yet. Errors: ConfigError for a name that cannot be a type."""
+    """Store a new type that no corpus has yet. Errors: ConfigError for a name that is not allowed."""
     answers.check_type(name)
     with journal.changing(home()):
         stored = _stored()
@@ -287,7 +291,7 @@ def add_type(name: str) -> None:
 
 
 def guidelines() -> str:
-    """Return the user's notes on what to label, "" if there are none."""
+    """Return the user's notes on what to label; "" if there are none."""
     return str(_stored().get("guidelines", ""))
 
 
@@ -298,25 +302,25 @@ def keep_guidelines(text: str) -> None:
 
 
 def _stored() -> dict[str, Any]:
-    """Read `labelling.json`: {"types": [...], "guidelines": "..."}; no types if it is missing or damaged."""
+    """Return the content of `labelling.json`, {"types": [...], "guidelines": "..."}; no types if it cannot be read."""
     found = read_object(home() / LABELLING_FILE) or {}
     named = found.get("types")
     return {**found, "types": [name for name in named if isinstance(name, str)] if isinstance(named, list) else []}
 
 
 def _store(values: Mapping[str, object]) -> None:
-    """Write `labelling.json`. Errors: ConfigError if the existing file is damaged, because its notes would be lost."""
+    """Write `labelling.json`.
+
+    Errors: ConfigError if the existing file is damaged, because writing would destroy the user's notes.
+    """
     if (file := home() / LABELLING_FILE).exists() and read_object(file) is None:
         raise ConfigError(f"{file}: cannot be read, so nothing was changed; restore it from a copy, or delete it.")
     home().mkdir(parents=True, exist_ok=True)
     write_atomic(home() / LABELLING_FILE, json.dumps(values, ensure_ascii=False, indent=1).encode())
 
 
-# Corpora
-
-
 def labelled(run_id: str) -> list[Sentence]:
-    """Return the labelled sentences of a run in the order of the queue, with the entities of the answers."""
+    """Return the labelled sentences of a run in the order of the queue. Their entities are the final labels."""
     done = answered(run_id).labelled
     return [
         replace(task.sentence, entities=done[place]) for place, task in enumerate(to_label(run_id)) if place in done
@@ -324,11 +328,11 @@ def labelled(run_id: str) -> list[Sentence]:
 
 
 def training_set(run_id: str) -> Corpus:
-    """Store a new corpus that consists of the training set in use and the labelled sentences of a queue.
+    """Store a new corpus of the training set in use and the labelled sentences of a queue.
 
-    If the training set already contains a sentence of the queue, the new labels replace the old ones. New sentences get
-    tokens as in the training set. Errors: ConfigError if nothing was labelled, or if the run is no queue, because
-    sentences of other runs were not selected for training.
+    If the training set contains a sentence of the queue, the new labels replace the old ones. New sentences are cut
+    into tokens as in the training set. Errors: ConfigError if nothing was labelled, or if the run is no `queue` run,
+    because sentences of other runs were not selected for training.
     """
     new = labelled(run_id)
     if purpose(run_id) != "queue":
@@ -354,25 +358,28 @@ def training_set(run_id: str) -> Corpus:
 
 
 def _labelled_name(name: str) -> tuple[str, int]:
-    """Return ("train", 12) for "train and 12 labelled", and (name, 0) for another name."""
+    """Return a corpus's name without its count of labels, and the count: ("train", 12) for "train and 12 labelled".
+
+    For any other name, the count is 0.
+    """
     base, _, rest = name.rpartition(" and ")
     number = rest.removesuffix(" labelled").replace(",", "")
     return (base, int(number)) if base and rest.endswith(" labelled") and number.isdecimal() else (name, 0)
 
 
 def _recut(old: Sentence, new: Sentence) -> Sentence:
-    """Return `new` with the entities of `old`. Both have the same text, but different tokens."""
+    """Return `new` with the entities of `old`. Both have the same text, but may have different tokens."""
     entities: tuple[Entity, ...] = tuple(sorted(old.entities or ()))
     moved = over_tokens(Prediction(entities=entities, confidence=(1.0,) * len(entities)), old.tokens, new.tokens)
     return replace(new, entities=moved.entities)
 
 
 def measuring_sets(run_id: str) -> tuple[Corpus, Corpus]:
-    """Store the labelled sentences of a `draw` run as two corpora: a quarter as a dev set, the others as a test set.
+    """Store the labelled sentences of a `draw` run as a dev set (a quarter of them) and a test set (all others).
 
-    Sentences that were skipped or flagged, or on which annotators differ, are in neither. If more are labelled later, a
-    sentence stays in its set. Errors: ConfigError if fewer than four are labelled or one set is empty, or if the run is
-    no draw, because only random sentences give unbiased scores.
+    Sentences that were skipped or flagged, or on which annotators differ, are in neither set. If more are labelled
+    later, each sentence stays in its set. Errors: ConfigError if fewer than four are labelled, or one set is empty.
+    ConfigError if the run is no `draw` run, because only random sentences give unbiased scores.
     """
     rows = list(zip(answered(run_id).labelled, labelled(run_id), strict=True))
     if purpose(run_id) != "draw":
@@ -394,9 +401,9 @@ def measuring_sets(run_id: str) -> tuple[Corpus, Corpus]:
 
 
 def corrected(run_id: str) -> Corpus:
-    """Store the reviewed corpus with the corrected labels, as a new corpus. All copies of a sentence get its labels.
+    """Store the reviewed corpus with the corrected labels, as a new corpus. All copies of a sentence are corrected.
 
-    Errors: ConfigError if no label was changed, or if the run is no review.
+    Errors: ConfigError if no label was changed, or if the run is no `review` run.
     """
     if purpose(run_id) != "review":
         raise ConfigError(f"{run_id}: is not a review of labels; start one with `label review`.")
@@ -412,7 +419,7 @@ def corrected(run_id: str) -> Corpus:
 
 
 def roles_of_reviewed(run_id: str) -> list[str]:
-    """Return the roles in use of the reviewed corpus, or of an earlier correction of it by the same review."""
+    """Return the roles that the reviewed corpus has, or that an earlier correction by the same review has."""
     marks = {corpus_of_run(run_id), *(corpus.fingerprint for corpus in _corrections(run_id))}
     return [role for role, mark in roles().items() if mark in marks]
 
@@ -423,7 +430,7 @@ def _corrections(run_id: str) -> list[Corpus]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """Mean test F1, percent, of taggers before and after the corrections, and the difference with its 95% interval."""
+    """Mean test F1 of taggers before and after corrections, in percent, and the difference with its 95% interval."""
 
     before: float
     after: float
@@ -431,9 +438,10 @@ class Effect:
 
 
 def effect_of_corrections(run_id: str) -> Effect | None:
-    """Compare the taggers trained on the corrected and on the reviewed corpus; None if either has no tagger.
+    """Compare taggers trained on the reviewed corpus with taggers trained on the corrected one.
 
-    All compared taggers have the settings of the latest tagger and were tested on the test set in use.
+    All compared taggers have the settings of the latest tagger, and were tested on the test set in use. Return None if
+    either corpus has no such tagger.
     """
     points = {point.corpus: point for point in curve()}
     before = points.get(corpus_of_run(run_id))
@@ -444,12 +452,9 @@ def effect_of_corrections(run_id: str) -> Effect | None:
     return Effect(before=before.mean, after=after.mean, difference=compare(new, old, same_seeds=True))
 
 
-# Options of runs
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggester:
-    """A source of suggestions besides the tagger. about: its result, in words.
+    """A source of suggestions besides the tagger. about: sentence on the source's result.
 
     options: options of a queue that uses the source. host: computer to which the source would send the queued
     sentences, "" for this computer. warning: sentence about this host.
@@ -463,7 +468,7 @@ class Suggester:
 
 
 def suggesters() -> list[Suggester]:
-    """Return the imported lists of names, then the runs whose predictions can be suggested, both newest first."""
+    """Return the imported lists of names and the runs that can make suggestions; in both groups, the newest first."""
     found = [
         Suggester(name=f"Names of {corpus.name}", options={"names": (corpus.fingerprint,)})
         for corpus in lists_of_names()
@@ -480,20 +485,22 @@ def suggesters() -> list[Suggester]:
 
 
 def suggester_of(run_id: str) -> str:
-    """Return the name under which a run's predictions can be suggested; "" if they cannot."""
+    """Return the name of a run as a source of suggestions; "" if its predictions cannot be suggested."""
     return next((each.name for each in suggesters() if each.options.get("suggest") == run_id), "")
 
 
 def queue_options(n: int, suggester: Suggester | None = None) -> dict[str, object]:
-    """Return the options to queue `n` sentences, with the corpora in use and the latest tagger whose model exists.
+    """Return the options to queue `n` sentences: the corpora in use, and the latest tagger whose model still exists.
 
-    suggester: source of the suggestions; None: the tagger, or the names of the training set if there is no tagger.
+    suggester: source of the suggestions. None: the tagger makes them, or the names of the training set if there is
+    none.
     """
     held = roles()
     options: dict[str, object] = {name: held[name] for name in ("task", "domain", "train", "dev") if name in held}
     if "test" in held:
         options["holdout"] = (held["test"],)
-    own = {run.id for run in runs.own("finetune", state="succeeded")}  # not those of an experiment or of a review
+    # Taggers that an experiment or a review trained are excluded.
+    own = {run.id for run in runs.own("finetune", state="succeeded")}
     if tagger := next((run_id for run_id in taggers.here() if run_id in own), None):
         options["model"] = tagger
     elif suggester is None and "train" in held and library().find(held["train"]).types:
@@ -509,9 +516,9 @@ def draw_options(n: int) -> dict[str, object]:
 
 
 def review_options(corpus: str, against: str = "") -> dict[str, object]:
-    """Return the options to review a labelled corpus. against: another labelled corpus, "" for none.
+    """Return the options to review a labelled corpus. against: another labelled corpus to compare with, "" for none.
 
-    The taggers choose their best epoch on the dev set in use. If the project has a finished `difficulty` run on this
+    The taggers choose their best epoch on the dev set in use. If the project has finished `difficulty` runs on this
     corpus, the review uses the newest one.
     """
     dev = roles().get("dev", "")
@@ -524,9 +531,9 @@ def review_options(corpus: str, against: str = "") -> dict[str, object]:
 
 
 def review_seconds(options: Mapping[str, object]) -> float | None:
-    """Estimate the seconds that a review's taggers take; None without such taggers or without a measured speed.
+    """Estimate the time that the taggers of a review take, in seconds. options: those of `review_options`.
 
-    options: those of `review_options`.
+    Return None if the review trains no taggers, or if no speed was measured yet.
     """
     if not options["dev"]:
         return None
@@ -536,17 +543,17 @@ def review_seconds(options: Mapping[str, object]) -> float | None:
 
 
 def is_labelled_here(train: str) -> bool:
-    """Return True if the training set was made of labels that were given or corrected on the page Label."""
+    """Return True if labels given or corrected on the page Label made this training set. train: its fingerprint."""
     made_by = library().find(train).origin.get("run")
     return any(run.id == made_by for run in store().list(*KINDS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """Test F1, percent, of the taggers on one training set: one value per seed.
+    """Test F1 of the taggers on one training set, in percent; one value per seed.
 
-    corpus, run: the training set's fingerprint, and the run that trained the taggers. interval: 95% interval of the
-    mean, over seeds and test sentences; for one seed, over test sentences alone.
+    corpus, run: fingerprint of the training set, and id of the run that trained the taggers. sentences: size of the
+    training set. interval: 95% interval of the mean, over seeds and test sentences; for one seed, over test sentences.
     """
 
     corpus: str
@@ -559,7 +566,10 @@ class Point:
 
 
 def curve() -> list[Point]:
-    """Return test F1 by training set, smallest first, of taggers with the latest settings on the test set in use."""
+    """Return test F1 for each training set, the smallest first.
+
+    Only taggers with the settings of the latest one, tested on the test set in use, are included.
+    """
     trained = [
         run
         for run in runs.own("finetune", state="succeeded")
@@ -586,24 +596,27 @@ def curve() -> list[Point]:
     return sorted(points.values(), key=lambda point: point.sentences)
 
 
-@kept_per_home(256)  # a page asks again after every answer
+# Cached, because a page calls this again after every answer.
+@kept_per_home(256)
 def _interval(run_id: str) -> tuple[float, float]:
     return interval(evaluations.read(store().get(run_id)))
 
 
 def next_labels(points: Sequence[Point]) -> dict[int, Step]:
-    """Return the expected gain of `NEXT` more labelled sentences, {sentences: gain}; {} for fewer than three sizes.
+    """Return the expected gain in F1 from more labelled sentences, {number of sentences: gain}. The numbers are `NEXT`.
 
-    The gain is extrapolated by a power law (SOURCES.md, Power laws); it is not evidence.
+    Return {} if fewer than three sizes were trained. The gain is extrapolated by a power law (SOURCES.md, Power laws);
+    it is not evidence.
     """
-    sizes = {point.sentences: point.f1 for point in reversed(points)}  # the newest point of each size
+    # Of several points with the same size, the newest comes first. Reversed, it comes last, so that it counts.
+    sizes = {point.sentences: point.f1 for point in reversed(points)}
     if len(sizes) < 3:
         return {}
     return {n: next_step(sizes, max(sizes) + n) for n in NEXT}
 
 
 def _settings(run: Run) -> dict[str, object]:
-    """Return the options of a tagger's run, except its training set."""
+    """Return the options of a tagger's run, without its training set."""
     return {name: value for name, value in run.manifest.config.items() if name != "train"}
 
 

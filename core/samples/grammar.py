@@ -1,7 +1,7 @@
 """Generate the sentences of the sample sets from grammars, which are written in a small notation:
 
 == rule            begins a rule; every following line is one alternative; `#` begins a comment line
-<rule>             one alternative of the rule; drawn again, up to eight times, if the sentence has it already
+<rule>             one alternative of the rule; if the sentence has it already, it is drawn again, up to eight times
 {a|b|}             a, b or nothing
 <2..90/4>          a whole number from 2 up to 90 in steps of 4; a comma before the > groups thousands
 [TYPE words]       an entity
@@ -22,9 +22,10 @@ _MARK = re.compile(r"\[([A-Z]+) ([^\]]*)\]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One sentence. tags: one IOB2 tag per token. topic: rule that generated it. template: topic and alternative.
+    """One generated sentence.
 
-    A template is written as `loan/3`.
+    tags: one IOB2 tag per token. topic: rule that generated the sentence. template: topic and number of the
+    alternative, such as `loan/3`.
     """
 
     text: str
@@ -56,7 +57,7 @@ _Part = str | _Choice | _Number | _Rule
 
 
 class Grammar:
-    """Rules read from files. `line` generates one sentence."""
+    """Grammar rules, read from files. The method `line` generates one sentence."""
 
     def __init__(self, files: list[Path], rng: Random) -> None:
         self.rng = rng
@@ -66,7 +67,7 @@ class Grammar:
             self._read(file)
 
     def line(self, topic: str) -> Line:
-        """Return a sentence of the rule `topic`. No alternative of this rule is drawn again before all were used."""
+        """Return a sentence of the rule `topic`. An alternative is used again only after all others were used."""
         deck = self._decks.setdefault(topic, [])
         if not deck:
             deck.extend(shuffled(range(len(self.rules[topic])), self.rng))
@@ -77,8 +78,8 @@ class Grammar:
     def productions(self, topic: str, names: Collection[str] = ()) -> list[str]:
         """Return sentences that together use every alternative of every rule, choice and number range of `topic`.
 
-        names: rules of which only two alternatives are used. Each template gives three sets of sentences, which combine
-        its parts in different ways.
+        names: rules of which only two alternatives are used, such as rules for names. Each template gives three sets of
+        sentences, which combine its parts in different ways.
         """
         known: dict[str, list[str]] = {}
         columns = [[self._each(part, names, known) for part in parts] for parts in self.rules[topic]]
@@ -86,7 +87,7 @@ class Grammar:
         return [_MARK.sub(r"\2", _tidy(text)) for text in marked]
 
     def _each(self, part: _Part, names: Collection[str], known: dict[str, list[str]]) -> list[str]:
-        """Return texts that together use every alternative of `part`. known: cache, {rule: texts}."""
+        """Return texts that together use every alternative of `part`. known: cache, {rule: its texts}."""
         match part:
             case str():
                 return [part]
@@ -132,7 +133,7 @@ class Grammar:
 
     def _fresh(self, name: str, used: dict[str, set[str]]) -> str:
         options = self.rules[name]
-        # After eight draws, accept a repetition. Otherwise a rule with few alternatives would loop forever.
+        # Accept a repetition after eight draws, because a rule can have fewer alternatives than a sentence needs.
         for _ in range(8):
             words = self._expand(options[pick(len(options), self.rng)], used)
             if words not in used.setdefault(name, set()):
@@ -142,21 +143,21 @@ class Grammar:
 
 
 def _side_by_side(columns: Sequence[Sequence[str]], shift: int) -> list[str]:
-    """Join the first texts of all columns to one text, then the second texts, and so on. Shorter columns are repeated.
+    """Return texts that join one text of each column: first all first texts, then all second texts, and so on.
 
-    shift: column k begins with its text of index shift * k instead of 0.
+    Shorter columns are repeated. shift: column k begins with its text of index shift * k instead of 0.
     """
     longest = max(map(len, columns), default=0)
     return ["".join(texts[(i + shift * k) % len(texts)] for k, texts in enumerate(columns)) for i in range(longest)]
 
 
 def pick(n: int, rng: Random) -> int:
-    """Draw a number from 0 to n-1 with `random()`, the only method whose sequence Python guarantees."""
+    """Draw a number from 0 to n-1 with `random()`. Only its sequence is the same in every Python version."""
     return int(rng.random() * n)
 
 
 def shuffled(items: range, rng: Random) -> list[int]:
-    """Return `items` in random order (Fisher-Yates with `pick`). The order is the same in every version of Python."""
+    """Return `items` in random order (Fisher-Yates with `pick`). The order is the same in every Python version."""
     order = list(items)
     for i in range(len(order) - 1, 0, -1):
         j = pick(i + 1, rng)
@@ -165,7 +166,7 @@ def shuffled(items: range, rng: Random) -> list[int]:
 
 
 def mark(marked: str, *, topic: str, template: str) -> Line:
-    """Return the `Line` of a marked text such as `Paid by [PARTY Oakline Ltd].`"""
+    """Return the tokens and tags of a marked text such as `Paid by [PARTY Oakline Ltd].`, as a `Line`."""
     tokens: list[str] = []
     tags: list[str] = []
     end = 0
@@ -176,13 +177,14 @@ def mark(marked: str, *, topic: str, template: str) -> Line:
         end = entity.end()
     rest = tokenize(marked[end:])
     text = _MARK.sub(r"\2", marked)
-    # Entities must begin and end at token borders; otherwise the tags would not fit the tokens of an imported text.
+    # Entities must begin and end at token borders. Otherwise the tags would not fit the tokens of the text once it is
+    # imported without them.
     assert tuple(tokens) + rest == tokenize(text)
     return Line(text=text, tokens=tokenize(text), tags=tuple(tags + ["O"] * len(rest)), topic=topic, template=template)
 
 
 def _parse(pieces: list[str]) -> tuple[tuple[_Part, ...], str]:
-    """Return the parts before the next `|` or `}`, and this character. At the end of the line, it is "".
+    """Parse up to the next `|` or `}`. Return the parsed parts, and this character ("" at the end of the line).
 
     pieces: pieces of the line in reverse order. Parsed pieces are removed from the list.
     """
@@ -206,7 +208,7 @@ def _parse(pieces: list[str]) -> tuple[tuple[_Part, ...], str]:
 
 
 def _tidy(marked: str) -> str:
-    """Correct the blanks, full stops, articles (a, an) and capitals of a marked text."""
+    """Return a marked text with corrected blanks, full stops, articles (a, an) and capitals."""
     marked = clean(marked)
     marked = re.sub(r"(?<! ) ++(?=[],.;:?!)])", "", marked)
     marked = re.sub(r"\.(\]?)\.$", r".\1", marked)

@@ -1,6 +1,7 @@
-"""Make copies of lines, which `hygiene` must find (SOURCES.md, Near duplicates), and prevent unplanned duplicates.
+"""Make near and exact copies of sentences, and prevent unplanned ones (SOURCES.md, Near duplicates).
 
-The limits of `Guard` are stricter than the limits of `hygiene`, so that `hygiene` finds only the planted copies.
+`hygiene` must find all planted copies and nothing else. The limits of `Guard` are therefore stricter than the limits of
+`hygiene`.
 """
 
 import math
@@ -12,13 +13,17 @@ from typing import Generic, TypeVar
 from core.samples.grammar import Line, pick
 from core.text.words import fold, tokenize
 
-_JACCARD = 0.6  # largest Jaccard similarity of the 5-grams of two lines (`hygiene` flags 0.8)
-_EDIT = 0.88  # largest edit similarity of two short lines (`hygiene` flags 0.9)
-_SHORT = 10  # words; lines up to this length are also compared by edit similarity
-# A line is rejected if it shares this number of consecutive words with a held-out line. The second limit is used if one
-# of the two lines is short. The limits of `hygiene` are 13 and 8.
+# Maximum Jaccard similarity of the 5-grams of two sentences. `hygiene` flags 0.8 or more.
+_JACCARD = 0.6
+# Maximum edit similarity of two short sentences. `hygiene` flags 0.9 or more.
+_EDIT = 0.88
+# Sentences of up to this number of words are also compared by edit similarity.
+_SHORT = 10
+# A sentence is rejected if it shares this number of consecutive words with a held-out sentence. The second limit is for
+# pairs in which one sentence has at most _FEW words. The limits of `hygiene` are 13 and 8.
 _LONG_RUN, _SHORT_RUN = 12, 7
-_FEW = 13  # words; lines up to this length count as short in this comparison
+# Number of words up to which a sentence counts as short when it is compared with held-out sentences.
+_FEW = 13
 
 Run = tuple[str, ...]
 T = TypeVar("T", bound=str | tuple[str, ...])
@@ -26,11 +31,12 @@ Copy = tuple[str, str]  # (text, name of the change)
 
 
 class Guard:
-    """Admits lines to a set, unless they are too similar to a line that was admitted before."""
+    """Admits sentences to a set, unless they are too similar to a sentence that was admitted before."""
 
     def __init__(self) -> None:
         self._folded: set[str] = set()
-        self._shingles: tuple[_Index[Run], _Index[Run]] = (_Index(), _Index())  # with and without punctuation
+        # 5-grams of the admitted sentences, first with punctuation, then without.
+        self._shingles: tuple[_Index[Run], _Index[Run]] = (_Index(), _Index())
         self._shorts: list[str] = []
         self._trigrams: _Index[str] = _Index()
         self._long_runs: set[Run] = set()
@@ -38,7 +44,7 @@ class Guard:
         self._runs_of_short: set[Run] = set()
 
     def admit(self, line: Line, *, held_out: bool = False) -> bool:
-        """Add `line` and return True if it differs enough from all earlier lines; otherwise return False.
+        """Add `line` if it differs enough from all earlier lines. Return True if it was added.
 
         held_out: True for a line of the dev or test set, from which all later lines must differ even more.
         """
@@ -78,14 +84,15 @@ class Guard:
         )
 
     def _like_a_short_one(self, folded: str) -> bool:
-        # A text has len - 2 trigrams, and an edit changes at most three of them. Allow for 5 repeated trigrams.
+        # A text has len - 2 trigrams, and each edit changes at most three of them. Subtract another 5, because trigrams
+        # may repeat.
         needed = len(folded) - 7 - 3 * (1 - _EDIT) * len(folded) / _EDIT
         close = self._trigrams.sharing(_trigrams(folded), int(needed))
         return any(similarity(folded, self._shorts[i], _EDIT) > _EDIT for i in close)
 
 
 class _Index(Generic[T]):
-    """Index of sets that finds the sets similar to a given set."""
+    """Collection of sets that quickly finds the sets similar to a given set."""
 
     def __init__(self) -> None:
         self._sets: list[set[T]] = []
@@ -99,14 +106,14 @@ class _Index(Generic[T]):
     def sharing(self, items: set[T], n: int) -> list[int]:
         """Return the indices of the sets that share at least `n` items with `items` (at least one item if n < 1)."""
         n = max(1, n)
-        # A set that shares n items contains at least one of any len - n + 1 items, so it is enough to look up this
-        # number of items. Look up the rarest items, because they are in the fewest sets.
+        # A set that shares n of the items contains at least one of any len(items) - n + 1 of them, so only that many
+        # are looked up. The rarest ones are in the fewest sets.
         rare = sorted(items, key=lambda item: len(self._holders.get(item, ())))[: max(0, len(items) - n + 1)]
         near = {i for item in rare for i in self._holders.get(item, ())}
         return [i for i in near if len(items & self._sets[i]) >= n]
 
     def like(self, items: set[T], limit: float) -> bool:
-        """Return True if a set has a Jaccard similarity above `limit` to `items`."""
+        """Return True if any set in the collection has a Jaccard similarity above `limit` to `items`."""
         close = self.sharing(items, math.ceil(limit * len(items)))
         return any(len(items & self._sets[i]) > limit * len(items | self._sets[i]) for i in close)
 
@@ -117,7 +124,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def runs(items: tuple[str, ...], n: int) -> list[Run]:
-    """Return all runs of n consecutive items."""
+    """Return all subsequences of n consecutive items."""
     return [items[i : i + n] for i in range(len(items) - n + 1)]
 
 
@@ -131,7 +138,8 @@ def similarity(a: str, b: str, least: float = 0.0) -> float:
     """Return 1 - Levenshtein distance / length of the longer text; 0 if it is below `least`."""
     longer = max(1, len(a), len(b))
     allowed = (1 - least) * longer
-    # Each letter that one text has in excess of the other needs an edit. This bound excludes most pairs at low cost.
+    # Each letter that occurs more often in one text than in the other needs an edit. This cheap bound excludes most
+    # pairs.
     if (Counter(a) - Counter(b)).total() > allowed or (Counter(b) - Counter(a)).total() > allowed:
         return 0.0
     row = list(range(len(b) + 1))
@@ -139,7 +147,7 @@ def similarity(a: str, b: str, least: float = 0.0) -> float:
         before, row[0] = row[0], i
         for j, right in enumerate(b, 1):
             before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (left != right))
-        # Stop early, because the minimum of a row never decreases from row to row.
+        # The minimum of a row never decreases from row to row, so the distance can only grow.
         if min(row) > allowed:
             return 0.0
     return 1 - row[-1] / longer
@@ -150,7 +158,7 @@ def _trigrams(text: str) -> set[str]:
 
 
 def exact(line: Line, rng: Random) -> Copy:
-    """Return an exact duplicate: unchanged in three of five cases, else in another case or with other punctuation."""
+    """Return an exact duplicate: in three of five cases unchanged, else with other case or final punctuation."""
     text = line.text
     changed = (
         (text, "nothing"),
@@ -164,10 +172,10 @@ def exact(line: Line, rng: Random) -> Copy:
 
 
 def near(line: Line, rng: Random) -> Copy | None:
-    """Return a near duplicate in which a few letters or one word are changed; None if six attempts fail.
+    """Return a near duplicate: a few letters or one word are changed. Return None if six attempts fail.
 
     If both texts have 10 tokens or more, the Jaccard similarity of their 5-grams is at least 0.8, with and without
-    punctuation. If both have fewer, their edit similarity is at least 0.9.
+    punctuation. If both have fewer, their edit similarity is at least 0.9. If only one has fewer, the attempt fails.
     """
     ways: tuple[tuple[str, Callable[[str, Random], str]], ...] = (
         ("added word", _add),
@@ -185,7 +193,7 @@ def near(line: Line, rng: Random) -> Copy | None:
 
 
 def is_near(text: str, copy: str) -> bool:
-    """Return True if `copy` is a near duplicate of `text` with and without punctuation, and not an exact one."""
+    """Return True if `copy` is a near duplicate of `text`, with and without punctuation, but not an exact duplicate."""
     folded = fold(text), fold(copy)
     if folded[0] == folded[1]:
         return False
@@ -211,7 +219,10 @@ def _open(text: str, rng: Random) -> str:
 
 
 def _slip(text: str, rng: Random) -> str:
-    """Double or drop a letter, or swap two letters, in one of the first or last two words."""
+    """Return the text with one typo in one of its first or last two words.
+
+    A letter is doubled or dropped, or two letters are swapped.
+    """
     head = text.split()
     at = (0, 1, -2, -1)[pick(4, rng)]
     word = head[at]

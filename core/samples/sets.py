@@ -25,10 +25,14 @@ from core.samples.plant import Guard
 
 Name = Literal["legal", "medical"]
 
-N_TRAIN, N_DEV, N_TEST, N_MORE = 150, 150, 300, 200  # numbers of sentences; N_MORE: unlabelled sentences of T_C
-N_IN, N_OFF = 4165, 2120  # in-domain and off-domain sentences of D_C, without planted copies
-N_EXACT, N_NEAR = (80, 40), (80, 40)  # planted copies of (in-domain, off-domain) sentences
-N_LEAK_EXACT, N_LEAK_NEAR = {"test": 40, "dev": 10}, {"test": 20, "dev": 5}  # planted copies of held-out sentences
+# Numbers of sentences in the labelled sets, and number of unlabelled sentences to add to T_C (N_MORE).
+N_TRAIN, N_DEV, N_TEST, N_MORE = 150, 150, 300, 200
+# Numbers of in-domain and of off-domain sentences of D_C, without planted copies.
+N_IN, N_OFF = 4165, 2120
+# Numbers of exact and of near copies to plant in D_C, each of (in-domain, off-domain) sentences.
+N_EXACT, N_NEAR = (80, 40), (80, 40)
+# Numbers of exact and of near copies of held-out sentences to plant in D_C as leaks.
+N_LEAK_EXACT, N_LEAK_NEAR = {"test": 40, "dev": 10}, {"test": 20, "dev": 5}
 
 TASK_FILE = "task.txt"
 _GRAMMARS = Path(__file__).with_name("grammars")
@@ -37,9 +41,9 @@ _SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Composition of a set.
+    """Composition of a sample set.
 
-    task: topics of T_C. inside, outside: in-domain and off-domain topics of D_C. A topic that is named twice gives
+    task: topics of T_C. inside, outside: in-domain and off-domain topics of D_C. A topic that is listed twice gives
     twice as many sentences. bias: paragraph for ABOUT.md on the planted bias.
     """
 
@@ -116,18 +120,18 @@ def sample_sets(folder: Path = _SAMPLES) -> tuple[SampleSet, ...]:
 
 
 def grammar_of(name: Name, rng: Random) -> Grammar:
-    """Return the grammar of a set. rng: generator that draws its sentences."""
+    """Return the grammar of a sample set. rng: random generator that draws its sentences."""
     return Grammar([_GRAMMARS / file for file in ("common.txt", f"{name}.txt", f"{name}_other.txt")], rng)
 
 
 def build(name: Name, folder: Path, seed: int = 0) -> None:
-    """Write the set `name` into `folder`; the same seed gives the same bytes. Errors: ConfigError."""
+    """Write the sample set `name` into `folder`. The same seed gives the same bytes. Errors: ConfigError."""
     if name not in SETS:
         raise ConfigError(f"demo: there is no sample set {name!r}; choose one of {', '.join(SETS)}.")
-    # Each set has its own seed, so that one set can be built without the other.
+    # The seed depends on the set's name, so that one set can be built without the other.
     rng = Random(f"{name} {seed}")
     grammar, guard, plan = grammar_of(name, rng), Guard(), SETS[name]
-    # Draw held-out sentences first, because the guard keeps all later sentences different from them.
+    # Draw the held-out sentences first, because the guard only compares later sentences with earlier ones.
     test = draw(grammar, guard, plan.task, N_TEST, held_out=True)
     dev = draw(grammar, guard, plan.task, N_DEV, held_out=True)
     train = draw(grammar, guard, plan.task, N_TRAIN)
@@ -147,7 +151,7 @@ def build(name: Name, folder: Path, seed: int = 0) -> None:
 
 
 def draw(grammar: Grammar, guard: Guard, topics: Sequence[str], n: int, *, held_out: bool = False) -> list[Line]:
-    """Draw `n` lines, one from each topic in turn. If the guard rejects a line, continue with the next topic.
+    """Draw `n` sentences, one from each topic in turn. If the guard rejects one, continue with the next topic.
 
     held_out: see `Guard.admit`. Errors: InputError if the grammar has too few different sentences.
     """
@@ -166,14 +170,14 @@ def draw(grammar: Grammar, guard: Guard, topics: Sequence[str], n: int, *, held_
 
 
 def conll(line: Line) -> str:
-    """Return a sentence as rows of token and tag, with an empty line at the end."""
+    """Return a sentence in CoNLL format: one line per token with its tag, and an empty line at the end."""
     return "".join(f"{token}\t{tag}\n" for token, tag in zip(line.tokens, line.tags, strict=True)) + "\n"
 
 
 def _plant(
     inside: list[Line], outside: list[Line], held_out: dict[str, list[Line]], rng: Random
 ) -> list[dict[str, object]]:
-    """Return the rows of D_C, with planted copies, in their final order. An original comes before its copy."""
+    """Return the rows of D_C with planted copies, in their final order. An original comes before its copy."""
     rows = [_row(line, domain) for domain, lines in (("in", inside), ("off", outside)) for line in lines]
     free = {"in": shuffled(range(len(inside)), rng), "off": shuffled(range(len(outside)), rng)}
     lines = {"in": inside, "off": outside}
@@ -191,7 +195,10 @@ def _plant(
 
 
 def _copies(lines: list[Line], free: list[int], kind: str, n: int, rng: Random) -> list[tuple[int, plant.Copy]]:
-    """Make `n` copies of different lines. The index of each line that is tried is removed from `free`."""
+    """Return `n` copies of different lines, each with the line's index. kind: exact or near.
+
+    free: indices of lines to copy; the index of each line that is tried is removed.
+    """
     copies: list[tuple[int, plant.Copy]] = []
     while len(copies) < n:
         i = free.pop()
@@ -208,10 +215,11 @@ def _row(line: Line, domain: str, copy: plant.Copy | None = None, kind: str | No
 
 
 def _mix(rows: list[dict[str, object]], rng: Random) -> list[dict[str, object]]:
-    place = shuffled(range(len(rows)), rng)  # place[i]: final position of row i
+    # place[i] is the final position of row i.
+    place = shuffled(range(len(rows)), rng)
     for i, row in enumerate(rows):
         first = row["copy_of"]
-        # `hygiene` flags all but the first row of a cluster. Put the original first, so that the copy is flagged.
+        # `hygiene` flags all rows of a cluster except the first. Put the original first, so that the copy is flagged.
         if isinstance(first, int) and place[first] > place[i]:
             place[first], place[i] = place[i], place[first]
     mixed: list[dict[str, object]] = [{}] * len(rows)
@@ -224,7 +232,7 @@ def _mix(rows: list[dict[str, object]], rng: Random) -> list[dict[str, object]]:
 def _write(file: Path, text: str) -> None:
     data = text.encode()
     if file.suffix == ".gz":
-        # Without gzip's file name and time, the bytes are the same in every build.
+        # Leave gzip's file name and time empty, so that every build gives the same bytes.
         packed = io.BytesIO()
         with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as stream:
             stream.write(data)
@@ -257,7 +265,7 @@ Planted bias: {plan.bias}
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write every set into the folder in `arguments`; without an argument, into assets/samples."""
+    """Write every sample set into the folder in `arguments`, or into assets/samples if `arguments` is empty."""
     for name in SETS:
         build(name, Path(arguments[0] if arguments else _SAMPLES) / name)
 
