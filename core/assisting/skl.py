@@ -465,7 +465,7 @@ class Assisted:
         return [renamed(sentence, self.type_map) for sentence in self.assisting.take(rows)]
 
     def marks(self, sentence: Sentence) -> list[Mark]:
-        """Return the shared entities of a sentence. Its types must be renamed already, as by `sentences`."""
+        """Return the shared entities of `sentence`, which must come from the method `sentences`."""
         rows = {name: row for row, name in enumerate(self.names)}
         usual = self.counts["primary"].argmax(axis=1)
         return [
@@ -502,7 +502,7 @@ class Assisted:
         return ", ".join(f"{self.types[column]} {counts[column]}" for column in order if counts[column])
 
     def seal(self, threshold: float, library: Library) -> Corpus:
-        """Store the kept sentences as a corpus. If all are kept, return what `mapped` returns.
+        """Store the kept sentences as a corpus. If all are kept, return the whole assisting corpus (see `mapped`).
 
         Errors: ConfigError if none is kept.
         """

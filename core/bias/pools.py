@@ -60,7 +60,7 @@ class Pools:
     reached: str = ""
 
     def sizes(self) -> dict[str, dict[str, int]]:
-        """Return {pool: {type: mentions}}, with all types in each pool."""
+        """Return {pool: {type: number of mentions}}. Every pool lists all types, also those without mentions."""
         masks = {
             "entity_low": self.entity_low,
             "entity_high": self.entity_high,

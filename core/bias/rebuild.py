@@ -453,9 +453,9 @@ def _of_runs(trained_on: set[str], store: RunStore) -> list[str]:
 
 
 def _named_as_part(train: Corpus, other: Corpus) -> bool:
-    """Return True if the names differ only in the part, such as news-train and news-dev.
+    """Return True if replacing train by dev or test in the name of `train` gives the name of `other`.
 
-    `train` has train or training in its name. In its place, `other` has dev, test or a similar word.
+    The word training also counts as train, and words such as valid count as dev. All names of both corpora are tried.
     """
     parts = "|".join(_OTHER_PARTS)
     patterns = [

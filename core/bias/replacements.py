@@ -62,9 +62,9 @@ K = TypeVar("K", tuple[str, str], tuple[str, Name])
 
 
 def random2low(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
-    """Method A: copy random sentences, and give their high-PVI names low-PVI names of the same type.
+    """Method A: copy random sentences, and replace their high-PVI names by low-PVI names of the same type.
 
-    Mentions are drawn at random. The renamed sentences are added to the set. Drawn mentions of one sentence share one
+    Mentions are drawn at random. The renamed copies are added to the set. Drawn mentions of one sentence share one
     copy.
     """
     return _renamed_set(training, ladder, rate, seed, source=_high_names, order=_shuffled, kind="random2low")
@@ -466,7 +466,7 @@ _OUTSIDE = "O"
 
 
 def dataaug(training: Training, split: Split, seed: int, *, typo_share: float = 0.5) -> Rebuilt:
-    """Return the set with one more copy of each sentence, which has a typo or another name.
+    """Return the set with one more copy of each sentence with an entity. The copy has a typo or another name.
 
     split: function that returns the pieces of a word; the pieces' letters joined are the word. typo_share: probability
     of a typo. If a typo is not possible, another name is tried, and the reverse. A sentence gets no copy if neither

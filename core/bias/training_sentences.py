@@ -236,7 +236,8 @@ Find = tuple[Name, str, float]
 class Known:
     """Words and names of training sentences.
 
-    words: all words, case-folded. kinds: {case-folded name: types}. names: {type: distinct names, by appearance}.
+    words: all words, case-folded. kinds: {case-folded name: types}. names: {type: distinct names in order of
+    appearance}.
     """
 
     words: frozenset[str]
@@ -261,9 +262,9 @@ class Known:
         )
 
     def is_new(self, name: Name) -> bool:
-        """Return True if `name` has content words, none of them occurs in the sentences, and no entity has this name.
+        """Return True if the training sentences have neither `name` nor any of its content words. Case is ignored.
 
-        Case is ignored.
+        A name without content words is not new.
         """
         content = [word.casefold() for word in name if is_content_word(word)]
         return bool(content) and folded(name) not in self.kinds and self.words.isdisjoint(content)
@@ -288,7 +289,10 @@ def is_content_word(word: str) -> bool:
 
 
 class NameMaker:
-    """Generates names that look like `names`: a character n-gram Markov chain replaces their content words."""
+    """Generates names that look like `names`.
+
+    Content words of a name are replaced by words from a Markov chain over characters.
+    """
 
     def __init__(self, names: Sequence[Name]) -> None:
         self._templates = [name for name in names if any(map(is_content_word, name))] or [("name",)]

@@ -155,7 +155,7 @@ class _Scripts:
         self.sample: list[str] = []
 
     def watched(self, sentences: Iterator[Sentence]) -> Iterator[Sentence]:
-        """Yield `sentences` unchanged, and count and sample them."""
+        """Yield `sentences` unchanged, while counting and sampling them."""
         step = 1
         for i, sentence in enumerate(sentences):
             self.unspaced += unspaced(sentence.text)
@@ -231,10 +231,10 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
 
 
 def _readable(config: AddConfig, path: Path) -> tuple[AddConfig, Path, list[Problem]]:
-    """Remove files that cannot be read from the options, if the user gave several files.
+    """Return the options without files that cannot be read, if the user gave several files.
 
-    Return the remaining options, the first readable file, and one problem per removed file. Errors: the first file's
-    error if no file can be read; OptionsError if other options would make a file readable.
+    The result also has the first readable file, and one problem per file left out. Errors: the first file's error if no
+    file can be read; OptionsError if other options would make a file readable.
     """
     options = reading(config)
     if not config.others:

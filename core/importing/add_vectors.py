@@ -22,7 +22,7 @@ from core.results import FloatArray
 from core.runs.store import RunStore, is_run_id
 from core.shown import in_utf8, shown
 
-# Maximum number of numbers in a vector.
+# Maximum dimension of a vector.
 MOST_NUMBERS = 10_000
 # Maximum number of bytes of a word. Longer entries are not words but, for example, web addresses.
 LONGEST = 200

@@ -187,7 +187,10 @@ def corpus_list(as_json: bool) -> None:
 @click.argument("reference", type=CORPUS)
 @json_option
 def corpus_show(reference: str, as_json: bool) -> None:
-    """Show a corpus: counts, density, and its size relative to the corpora in use."""
+    """Show a corpus: counts, density, and its size relative to the corpora in use.
+
+    REFERENCE is a name, a fingerprint or a path.
+    """
     corpus = corpora.find(runs.fingerprint_of(reference, progress))
     against = {f"{each.name} {each.of} of {each.to}": round(each.value, 4) for each in corpora.ratios(corpus)}
     report({**corpora.describe(corpus), **corpora.density(corpus), "ratios": against}, as_json)
@@ -284,7 +287,8 @@ def corpus_export(reference: str, output: str, as_json: bool) -> None:
 def corpus_remove(reference: str, force: bool, with_runs: bool, as_json: bool) -> None:
     """Delete a corpus, and list the runs that cannot be repeated without it. Fails if a running run needs it.
 
-    Runs that used the corpus keep some of its text. --with-runs deletes these runs too; on a terminal, it asks first.
+    Runs that used the corpus keep some of its text. --with-runs deletes these runs too; on a terminal, the command asks
+    first.
     """
     if with_runs:
         remove_everything(reference, as_json)

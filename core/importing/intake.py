@@ -31,7 +31,7 @@ from core.shown import count
 # File with the result. A resumed run reads it, because the upload may be deleted already.
 BEFORE = "taken.json"
 SHARES = {"train": 70.0, "dev": 10.0, "test": 20.0}
-# Minimum number of documents for a division by documents. With fewer, sentences are divided.
+# Minimum number of documents for a division by documents. A corpus with fewer is divided by sentences.
 _DOCUMENTS = 10
 
 

@@ -52,7 +52,7 @@ def held() -> dict[str, Corpus]:
 
 
 def agreement(path: Path) -> Agreement | None:
-    """Return the agreement of the annotators of a folder's or archive's labelled files; None for a single annotator."""
+    """Return how well the annotators of a folder or archive of labelled files agree; None for a single annotator."""
     return _agreement(path, _stamp(path))
 
 

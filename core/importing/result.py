@@ -80,7 +80,7 @@ class AddResult:
 
     @property
     def of_labels(self) -> Sequence[str]:
-        """Sentences that tell the user about problems of the labels, to be read before training on them."""
+        """Messages for the user about problems of the labels, to be read before training on them."""
         contradictory = Contradictions(texts=self.contradictory_texts, sentences=self.contradictory_sentences)
         agreement = self.agreement
         taken = f" If they differ, the labels of {agreement.taken} were kept." if agreement and agreement.taken else ""

@@ -76,7 +76,7 @@ class SplitConfig(Config):
 
 
 def run(config: SplitConfig, job: Job) -> SplitResult:
-    """Seal each part as a corpus, with the rows in their original order; no artifacts."""
+    """Store each part as a corpus, with the rows in their original order; no artifacts."""
     corpus = job.corpus(config.corpus)
     units = _units(corpus, config.by)
     job.context.part(1, 2, "copies")

@@ -357,7 +357,7 @@ def rejects_file(run_id: str) -> Path | None:
 
 
 class CheckConfig(Config):
-    """Options of the data check. For a role without a corpus, the project's corpus with this role is used."""
+    """Options of the data check. If no corpus is given for a role, the project's corpus with this role is used."""
 
     task: str = option("", "Task corpus (T_C).", corpus=True)
     domain: str = option("", "Domain corpus (D_C).", corpus=True)
@@ -447,7 +447,7 @@ def ratios(corpus: Corpus | None = None) -> Sequence[Ratio]:
     pairs += [(SELECTED, each, domain) for each in selected if domain and each.fingerprint not in given.values()]
     if corpus is not None:
         pairs = [pair for pair in pairs if corpus in pair[1:]]
-        # The corpus that it was made from may have been removed.
+        # The corpus from which `corpus` was made may have been removed.
         with suppress(CorpusError):
             if corpus.parent and not any(of == corpus and to.fingerprint == corpus.parent for _, of, to in pairs):
                 pairs.append(("N/N of its source", corpus, library().find(corpus.parent)))

@@ -19,13 +19,13 @@ FILE = "answers.jsonl"
 KINDS = ("queue", "draw", "review")
 Action = Literal["label", "skip", "flag", "reopen"]
 ACTIONS: dict[str, Action] = {name: name for name in get_args(Action)}
-# Seconds. A suggestion that was accepted faster was probably not read.
+# A suggestion that was accepted in fewer seconds was probably not read.
 READ_IN = 1.5
 # Maximum number of letters of a type's name and of an annotator's name.
 LONGEST = 40
 # Stored as the annotator of an answer that settles a difference between annotators.
 SETTLED = "settled"
-# Longest time that one answer can take.
+# Maximum number of seconds for one answer.
 MOST_SECONDS = 3600.0
 
 
@@ -59,7 +59,7 @@ class Answers:
 
     @cached_property
     def latest(self) -> Mapping[int, Answer]:
-        """Latest answer about each sentence, {place: answer}, in the order of the queue, without reopened sentences."""
+        """Latest answer about each sentence, {position in the queue: answer}, in order, without reopened sentences."""
         last: dict[int, Answer] = {}
         for answer in self.history:
             if answer.action == "reopen":
@@ -74,14 +74,14 @@ class Answers:
 
     @cached_property
     def by_annotator(self) -> Mapping[str, Mapping[int, tuple[Entity, ...]]]:
-        """Labels of each annotator, {annotator: {place: entities}}, without settlements of differences."""
+        """Labels of each annotator, {annotator: {position in the queue: entities}}. Settlements are not included."""
         names = dict.fromkeys(answer.annotator for answer in self.history if answer.annotator != SETTLED)
         labels = {name: _labels(self.of(name)) for name in sorted(names)}
         return {name: found for name, found in labels.items() if found}
 
     @cached_property
     def differing(self) -> Mapping[int, Mapping[str, tuple[Entity, ...]]]:
-        """Sentences on which annotators differ, {place: {annotator: entities}}, in the order of the queue."""
+        """Sentences on which annotators differ, in order: {position in the queue: {annotator: entities}}."""
         found: dict[int, dict[str, tuple[Entity, ...]]] = {}
         for name, labels in self.by_annotator.items():
             for place, entities in labels.items():
@@ -90,7 +90,7 @@ class Answers:
 
     @cached_property
     def labelled(self) -> Mapping[int, tuple[Entity, ...]]:
-        """Final labels, {place: entities}.
+        """Final labels, {position in the queue: entities}.
 
         A sentence on which annotators differ, or that one of them flagged, is left out until the difference is settled.
         A later answer of an annotator cancels the settlement.
@@ -200,7 +200,7 @@ class Progress:
 
 
 def progress(answers: Answers, suggested: Sequence[tuple[Entity, ...]]) -> Progress:
-    """Return how many sentences have which answer. suggested: entities suggested for each sentence of the queue."""
+    """Return the number of sentences by answer. suggested: entities suggested for each sentence of the queue."""
     counts = Counter(answer.action for answer in answers.latest.values())
     types = Counter(entity.type for entities in answers.labelled.values() for entity in entities)
     unread = sum(

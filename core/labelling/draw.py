@@ -22,7 +22,7 @@ from core.stats.draws import uniform
 
 # Options of `queue` runs that make suggestions.
 SUGGESTING = {"model", "names", "suggest"}
-# One of this number of drawn sentences belongs to the dev set, the others to the test set.
+# Every fourth drawn sentence belongs to the dev set, the others to the test set.
 DEV_EACH = 4
 
 

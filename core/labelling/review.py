@@ -176,7 +176,10 @@ def _once(
 
 
 def copies(sentences: Sequence[Sentence]) -> list[Finding]:
-    """Return a finding for each entity that is missing in a copy of its sentence with the same tokens."""
+    """Return findings for each entity that some copies of a sentence have and other copies lack.
+
+    Copies have the same text and tokens.
+    """
     rows = defaultdict[tuple[str, tuple[str, ...]], list[int]](list)
     for row, sentence in enumerate(sentences):
         rows[sentence.id, sentence.tokens].append(row)
@@ -217,7 +220,7 @@ def unlearnable(sentences: Sequence[Sentence], mentions: Sequence[Mention]) -> l
 
 
 def _mentions(config: ReviewConfig, job: Job) -> list[Mention]:
-    """Return the measured mentions of the corpus. Errors: ConfigError, RunError, Unfinished."""
+    """Return the mentions that the `difficulty` run measured. Errors: ConfigError, RunError, Unfinished."""
     run = RunStore(job.home).get(config.difficulty)
     if run.manifest.kind != "difficulty" or run.state().state != "succeeded":
         raise Unfinished(

@@ -492,8 +492,7 @@ def suggester_of(run_id: str) -> str:
 def queue_options(n: int, suggester: Suggester | None = None) -> dict[str, object]:
     """Return the options to queue `n` sentences: the corpora in use, and the latest tagger whose model still exists.
 
-    suggester: source of the suggestions. None: the tagger makes them, or the names of the training set if there is
-    none.
+    suggester: source of the suggestions. None: the tagger suggests, or without a tagger the names of the training set.
     """
     held = roles()
     options: dict[str, object] = {name: held[name] for name in ("task", "domain", "train", "dev") if name in held}
@@ -543,7 +542,10 @@ def review_seconds(options: Mapping[str, object]) -> float | None:
 
 
 def is_labelled_here(train: str) -> bool:
-    """Return True if labels given or corrected on the page Label made this training set. train: its fingerprint."""
+    """Return True if the training set was made from labels that were given or corrected on the page Label.
+
+    train: name or fingerprint of the training set.
+    """
     made_by = library().find(train).origin.get("run")
     return any(run.id == made_by for run in store().list(*KINDS))
 

@@ -152,7 +152,10 @@ def _side_by_side(columns: Sequence[Sequence[str]], shift: int) -> list[str]:
 
 
 def pick(n: int, rng: Random) -> int:
-    """Draw a number from 0 to n-1 with `random()`. Only its sequence is the same in every Python version."""
+    """Draw a number from 0 to n-1 with `random()`.
+
+    Unlike other methods of `Random`, it gives the same sequence in every Python version.
+    """
     return int(rng.random() * n)
 
 
