@@ -17,20 +17,21 @@ from core.runs.chunks import About, Opened
 from core.runs.spread import spread
 from core.training.on_device import on_device, worker_device
 
-# Number of sentences from which embedding takes longer than compiling the map's code. Both then run in parallel.
+# From this number of sentences, embedding takes longer than compiling the code of the map, so both run in parallel.
 LARGE = 20_000
-CHUNK = 8192  # rows that the encoder sorts by length together; fixed, so that a resumed run makes the same batches
+# Number of sentences that are sorted by length together. It is fixed, so that a resumed run makes the same batches.
+CHUNK = 8192
 
 
 class EmbedConfig(EncoderOptions):
-    """Options: the corpus to embed, and the encoder."""
+    """Options of an `embed` run: the corpus to embed, and the encoder."""
 
     corpus: str = option(..., "The corpus to embed.", corpus=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmbedWork:
-    """Embed the sentences of a corpus. options: arguments of `Encoder.load`."""
+    """The work of embedding a corpus, in chunks of sentences. options: arguments of `Encoder.load`."""
 
     corpus: Corpus
     encoder: str
@@ -60,7 +61,7 @@ class EmbedWork:
 
 
 def run(config: EmbedConfig, job: Job) -> EmbedResult:
-    """Embed a corpus. Artifacts: see `vectors`."""
+    """Embed all sentences of a corpus. The module `vectors` describes the artifacts."""
     from core.explore.projection import compile_ahead
 
     corpus = job.corpus(config.corpus)

@@ -11,13 +11,16 @@ from core.models.offered import OFFERS
 
 
 class FetchConfig(Config):
-    """Options: the encoder to fetch."""
+    """Options of a `fetch` run: the encoder to fetch, and the user's consent."""
 
     encoder: str = option(..., f"Encoder to fetch: {', '.join(OFFERS)}.")
     allow_download: bool = option(False, "Consent of a user who saw what is fetched, and from where.", hidden=True)
 
     def settled(self) -> Self:
-        """Return the options unchanged. Errors: ConfigError for a name that is not offered, or without consent."""
+        """Return the options unchanged.
+
+        Errors: ConfigError if the encoder is not offered or the user has not agreed to the download.
+        """
         if self.encoder not in OFFERS:
             raise ConfigError(f"encoder: {self.encoder[:80]!r} is not offered; choose one of {', '.join(OFFERS)}.")
         if not self.allow_download:
@@ -37,7 +40,7 @@ class FetchResult:
 
 
 def run(config: FetchConfig, job: Job) -> FetchResult:
-    """Fetch the encoder for all runs. The files stay among the run's checkpoints until all of them are fetched."""
+    """Fetch the encoder for all runs. Until all files are fetched, they are stored with the run's checkpoints."""
     folder = offered.fetch(config.encoder, job.context.run.checkpoints / "parts", job.context)
     job.context.note(f"{config.encoder} is on this machine; the sha256 of every file matches the published one.")
     return FetchResult(encoder=config.encoder, folder=str(folder))

@@ -1,7 +1,7 @@
 """`rank`: rank encoders by how well their frozen states fit L_C, before any training (SOURCES.md, Ranking encoders).
 
-It also proposes which layer a tagger should read. The proposal uses the training set only, because the reported F1 is
-measured on dev.
+It also proposes which layer a tagger should read. Only the training set is used for this, because dev is used for the
+reported F1.
 
 artifacts/  encoder-<i>.json   result of one encoder; a resumed run does not compute it again
 """
@@ -35,14 +35,17 @@ from core.training.on_device import on_device
 if TYPE_CHECKING:
     from core.encoders.transfer import States
 
-TRAIN, DEV = 10_000, 5_000  # words; more words take longer and do not change the order
+# Maximum number of words to read. More words take longer and do not change the order of the encoders.
+TRAIN, DEV = 10_000, 5_000
 FOLDS = 3
-LEVEL = 0.95  # confidence for all layers together
-WHOLE = EncoderOptions().max_length  # pieces; longer sentences are cut into windows, in pre-training too
+# Confidence level of the comparison of all layers together.
+LEVEL = 0.95
+# Window size in pieces. Longer sentences are cut into windows, as in pre-training.
+WHOLE = EncoderOptions().max_length
 
 
 class RankConfig(Config):
-    """Options: the encoders and the labelled data."""
+    """Options of a `rank` run: the encoders and the labelled data."""
 
     train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
     dev: str = option(..., "Dev set, on which the F1 of a linear probe is measured.", corpus=True)
@@ -55,7 +58,7 @@ class RankConfig(Config):
     def settled(self) -> Self:
         """Return the options with the encoders' hashes; "" for run ids and for encoders that cannot be read.
 
-        Errors: ModelError if no encoder can be read. If some can, the run lists the others as not ranked.
+        Errors: ModelError if no encoder can be read. If only some cannot be read, the run lists them as not ranked.
         """
         hashes, broken = list[str](), list[ModelError]()
         for name in self.encoders:
@@ -78,7 +81,7 @@ class RankConfig(Config):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerScores:
-    """Scores for how well the states after one layer, or the mean of all layers, fit the labels.
+    """How well the states of one layer, or their mean over all layers, fit the labels.
 
     layer: number from 1; 0 for the mean. h_score, log_me: higher is better. f1: dev F1 of a linear probe trained on the
     training set.
@@ -100,7 +103,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderRank:
-    """Result of one encoder. layers: first to last. remarks: from `vocabulary_fit`. seconds: duration."""
+    """Result of one encoder. layers: scores of each layer. remarks: see `vocabulary_fit`. seconds: duration."""
 
     encoder: str
     mean: LayerScores
@@ -155,7 +158,7 @@ class Labelled:
 
     @property
     def n_words(self) -> int:
-        """Number of words of train."""
+        """Number of words in `train`."""
         return sum(len(sentence.tokens) for sentence in self.train)
 
 
@@ -203,17 +206,20 @@ def run(config: RankConfig, job: Job) -> RankResult:
 
 
 def _sample(sentences: Sequence[Sentence], most: int) -> list[Sentence]:
-    """Draw random sentences with at most `most` words in total, the same in every run, in corpus order."""
+    """Return random sentences with at most `most` words in total, in corpus order.
+
+    Every run draws the same sentences.
+    """
     spoken = [sentence for sentence in sentences if sentence.tokens]
     order = np.random.default_rng(0).permutation(len(spoken))
     words = np.cumsum([len(spoken[row].tokens) for row in order])
-    # At least one sentence, even if it is longer than `most`.
+    # Take at least one sentence, even if it has more than `most` words.
     n = max(int(np.searchsorted(words, most, side="right")), 1)
     return [spoken[row] for row in sorted(order[:n].tolist())]
 
 
 def _rank_one(name: str, sample: Labelled, job: Job) -> EncoderRank:
-    """Score one encoder. Errors: ModelError if the encoder cannot read the sentences."""
+    """Return the result of one encoder. Errors: ModelError if the encoder cannot read the sentences."""
     try:
         return _score_layers(name, sample, job)
     except (IndexError, ValueError, RuntimeError, KeyError, TypeError) as error:
@@ -263,10 +269,10 @@ def _score_layer(layer: int, states: FloatArray, sample: Labelled) -> LayerScore
 
 
 def _proposal(states: "States", sample: Labelled, job: Job) -> Proposal:
-    """Propose the topmost layer whose probe is reliably better than the last layer's; else propose the last layer.
+    """Return the topmost layer whose probe is reliably better than the probe on the last layer; else the last layer.
 
-    Probes are compared by cross-validation within the training set. The layer with the best probe may be lower, but
-    training closes most of the gap, and a tagger that reads a lower layer loses all layers above.
+    Probes are compared by cross-validation within the training set. A lower layer may have an even better probe. But
+    training closes most of the gap, and a tagger that reads a lower layer loses all layers above it.
     """
     from core.encoders.transfer import probe_gain, within
 
@@ -276,14 +282,14 @@ def _proposal(states: "States", sample: Labelled, job: Job) -> Proposal:
         return Proposal(
             layers="last", why="The layers were not compared, because there are too few layers or training sentences."
         )
-    level = 1 - (1 - LEVEL) / (top - 1)  # Bonferroni correction for comparing many layers
+    level = 1 - (1 - LEVEL) / (top - 1)  # Bonferroni correction for `top - 1` comparisons
     tables: dict[int, Evaluation] = {}
     for layer in range(top, 0, -1):
         job.context.check()
         job.context.progress(top - layer, top, "layers")
         tables[layer] = within(states[layer - 1].astype(np.float32), sample.train, sample.types, FOLDS)
         last, by = tables[top].f1(), probe_gain(tables[layer], tables[top], level)
-        if by.lo > 0:  # Skip the layers below: probes take most of the time.
+        if by.lo > 0:  # Skip lower layers, because probes take most of the time.
             why = (
                 f"On held-out training sentences a linear probe scores {tables[layer].f1():.1f} from layer {layer} and "
                 f"{last:.1f} from the last of {top} ({by.delta:+.1f}, {by.lo:+.1f} to {by.hi:+.1f}). Training closes "
@@ -299,12 +305,12 @@ def _proposal(states: "States", sample: Labelled, job: Job) -> Proposal:
 
 
 def _write_encoder(run: Run, place: int, rank: EncoderRank) -> None:
-    """Write the result of the encoder with index `place`."""
+    """Write the result of one encoder. place: its index in the run's options."""
     write_atomic(_file(run, place), json.dumps(asdict(rank)).encode())
 
 
 def read_encoder(run: Run, place: int) -> EncoderRank | None:
-    """Read the result of the encoder with index `place`; None if it is not finished."""
+    """Return the result of one encoder; None if it is not finished. place: its index in the run's options."""
     path = _file(run, place)
     return TypeAdapter(EncoderRank).validate_python(read_json(path)) if path.exists() else None
 

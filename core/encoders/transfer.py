@@ -24,19 +24,24 @@ from core.stats.scoring import evaluate
 from core.text.schemes import decode, encode
 from core.text.sentence import Prediction, Sentence
 
-LOG_ME_ROUNDS = 100  # most iterations to the fixed point; about ten are usual
-SETTLED = 1e-3  # relative change of the ratio of precisions below which the iteration ends
-PENALTY = 1.0  # factor of half the squared weights, added to the summed loss of all words
-PROBE_ROUNDS = 40  # most iterations of L-BFGS
-DRAWS = 2000  # resamples of the bootstrap
+# LogME: maximum number of iterations to the fixed point. About ten are usual.
+LOG_ME_ROUNDS = 100
+# LogME: the iteration ends if the ratio of the two precisions changes by less than this share.
+SETTLED = 1e-3
+# Probe: weight of the L2 penalty. The loss is the summed cross entropy plus PENALTY / 2 times the squared weights.
+PENALTY = 1.0
+# Probe: maximum number of iterations of L-BFGS.
+PROBE_ROUNDS = 40
+# Number of bootstrap samples in `probe_gain`.
+DRAWS = 2000
 
 States = npt.NDArray[np.float16]
 
 
 def word_states(name: str, sentences: Sequence[Sentence], report: Reporter, *, max_length: int = 256) -> States:
-    """Return the states of each word's first piece after each layer: `(layers, words, size)`, without embeddings.
+    """Return the states of each word's first piece after each layer (without embeddings), `(layers, words, size)`.
 
-    Words are in the order of the sentences. A long sentence is read in windows, as by a tagger. Errors: ModelError.
+    Words are in the order of the sentences. A long sentence is read in windows, as a tagger does. Errors: ModelError.
     """
     device = pick_device()
     model = hub.load_model(name, dtype=pick_dtype("auto", device, frozen=True)).eval().requires_grad_(False).to(device)
@@ -93,10 +98,10 @@ def h_score(states: FloatArray, labels: IntArray) -> float:
 
 
 def _shrinkage(rows: FloatArray, spread: FloatArray) -> float:
-    """Return Ledoit and Wolf's shrinkage, 0 to 1, of the covariance `spread` of centred `rows`.
+    """Return Ledoit and Wolf's shrinkage of a covariance matrix, 0 to 1.
 
-    It is the sampling error of `spread`, as a share of the distance between `spread` and the nearest multiple of the
-    identity.
+    It is the sampling error of the matrix, divided by the distance between the matrix and the nearest multiple of the
+    identity. rows: the centred data. spread: their covariance matrix.
     """
     n, d = rows.shape
     squares = (spread**2).sum()
@@ -108,12 +113,13 @@ def _shrinkage(rows: FloatArray, spread: FloatArray) -> float:
 def log_me(states: FloatArray, labels: IntArray) -> float:
     """Return LogME (You et al. 2021) of states `(n, d)` for classes `(n,)`.
 
-    For each class, a Bayesian linear model predicts the class against the rest. LogME is the log of the model's highest
-    evidence per row, averaged over the classes.
+    For each class, a Bayesian linear model predicts if a row belongs to the class. LogME is the log evidence per row,
+    maximised over the model's two precisions and averaged over the classes.
     """
     features = np.asarray(states, dtype=np.float64)
     n, d = features.shape
-    squared, axes = np.linalg.eigh(features.T @ features)  # squared singular values; cheaper than an SVD of (n, d)
+    # `squared` are the squared singular values of `features`. This is cheaper than an SVD of an (n, d) matrix.
+    squared, axes = np.linalg.eigh(features.T @ features)
     squared = squared.clip(min=0)
     # Values below this are rounding errors, by the rule of `numpy.linalg.matrix_rank`.
     kept = squared > squared.max(initial=0) * max(n, d) * np.finfo(np.float64).eps
@@ -125,11 +131,11 @@ def log_me(states: FloatArray, labels: IntArray) -> float:
 
 
 def _evidence(squared: FloatArray, along: FloatArray, n: int, d: int, length: float) -> float:
-    """Return the log evidence per row of one target.
+    """Return the maximum log evidence per row for one class.
 
     squared: `(k,)` squared singular values of the states `(n, d)`. along: `(k,)` squared length of the target's
     projection on each axis. length: squared length of the target. The precisions of the weights (prior) and of the
-    noise are iterated to a fixed point.
+    noise are found by fixed-point iteration.
     """
     beyond = max(length - along.sum(), 0.0)
     prior = noise = 1.0
@@ -138,7 +144,7 @@ def _evidence(squared: FloatArray, along: FloatArray, n: int, d: int, length: fl
         used = (squared / (squared + ratio)).sum()
         weights = (squared * along / (squared + ratio) ** 2).sum()
         error = (along * (ratio / (squared + ratio)) ** 2).sum() + beyond
-        # The limits avoid division by zero. The error is 0 if the states predict the types perfectly, and the weights
+        # The limits avoid division by zero: the error is 0 if the states predict the class perfectly, and the weights
         # are 0 if the states predict nothing.
         prior, noise = used / max(weights, 1e-12), (n - used) / max(error, 1e-12)
         if abs(prior / noise - ratio) <= SETTLED * ratio:
@@ -164,10 +170,10 @@ def tag_codes(sentences: Sequence[Sentence], types: Sequence[str]) -> IntArray:
 def probed(
     states: FloatArray, train: Sequence[Sentence], other: FloatArray, gold: Sequence[Sentence], types: Sequence[str]
 ) -> list[Prediction]:
-    """Train a linear probe on the states `(n, d)` of the words of `train`, and tag the sentences `gold`.
+    """Train a linear probe on the sentences `train`, and return its predictions for the sentences `gold`.
 
-    The probe is a softmax regression to BIOES tags; only legal tag sequences are decoded. other: states of the words of
-    `gold`. types: types of `train`.
+    The probe is a softmax regression from a word's state to its BIOES tag; only valid tag sequences are decoded.
+    states, other: states `(n, d)` of the words in `train` and in `gold`. types: entity types in `train`.
     """
     # The limit avoids division by zero if a dimension is constant.
     mean, spread = states.mean(0, dtype=np.float64), states.std(0, dtype=np.float64).clip(min=1e-6)
@@ -177,9 +183,10 @@ def probed(
 
 
 def _fit(x: Tensor, codes: Tensor, n_tags: int) -> tuple[Tensor, Tensor]:
-    """Fit the probe to the states `x` of words and their tags `codes`; return weights `(d, k)` and biases `(k,)`."""
+    """Return weights `(d, k)` and biases `(k,)` of a probe fitted to words. x: their states. codes: their tags."""
     weight, bias = torch.zeros(x.shape[1], n_tags, requires_grad=True), torch.zeros(n_tags, requires_grad=True)
-    # The penalty makes the loss strictly convex. From zero, L-BFGS always takes the same path to the only minimum.
+    # The penalty makes the loss strictly convex. Starting from zero, L-BFGS always takes the same path to its only
+    # minimum.
     optimizer = torch.optim.LBFGS([weight, bias], max_iter=PROBE_ROUNDS, history_size=10, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
@@ -194,7 +201,7 @@ def _fit(x: Tensor, codes: Tensor, n_tags: int) -> tuple[Tensor, Tensor]:
 
 
 def _decoded(scores: Tensor, lengths: list[int], types: Sequence[str]) -> list[Prediction]:
-    """Decode the scores `(n, k)` of the words of consecutive sentences. lengths: number of words per sentence."""
+    """Return the entities with the best scores. scores: `(n, k)` of all words. lengths: words per sentence."""
     chain = LinearChain(bioes_tags(types), "softmax", constrained=True)
     padded = torch.nn.utils.rnn.pad_sequence(list(torch.split(scores, lengths)), batch_first=True)
     mask = torch.arange(padded.shape[1]) < torch.tensor(lengths)[:, None]
@@ -204,7 +211,7 @@ def _decoded(scores: Tensor, lengths: list[int], types: Sequence[str]) -> list[P
 
 
 def within(states: FloatArray, train: Sequence[Sentence], types: Sequence[str], folds: int) -> Evaluation:
-    """Evaluate probes on `train` by cross-validation: a probe trained on the other folds predicts each sentence."""
+    """Return the evaluation of a probe by cross-validation within `train`. states: of all words in `train`."""
     at = np.cumsum([0, *(len(sentence.tokens) for sentence in train)])
     fold_of = np.random.default_rng(0).permutation(len(train)) % folds
     words = np.repeat(fold_of, np.diff(at))

@@ -35,14 +35,18 @@ from core.text.words import Tokens
 if TYPE_CHECKING:
     from core.models.word_features import Vectors
 
-CASCADE = "cascade"  # the kind of run that embeds some sentences of a corpus
-IMPORT = "vectors-import"  # the kind of run that imports word vectors
-# Mean cosine above which word vectors hardly differ. Skip-gram on Wikipedia: 0.99 from 30,000 tokens, 0.90 from
-# 100,000, 0.78 from 300,000, 0.71 from 555,000 (tests/lab/benchmarks/RESULTS.md).
+# Name of the kind of run that embeds some sentences of a corpus.
+CASCADE = "cascade"
+# Name of the kind of run that imports word vectors.
+IMPORT = "vectors-import"
+# Mean cosine above which word vectors hardly differ. Skip-gram vectors learnt from Wikipedia have 0.99 with 30,000
+# tokens, 0.90 with 100,000, 0.78 with 300,000, 0.71 with 555,000 (tests/lab/benchmarks/RESULTS.md).
 ALIKE = 0.9
-_OPEN = 64  # files open at a time; each needs a file descriptor, and the usual limit is 1,024 per process
+# Maximum number of files that are open at a time. A process can usually open only 1,024.
+_OPEN = 64
 _VECTORS, _NORMS, _WORDS, _SHARD = "vectors.npy", "norms.npy", "words.txt", "vectors"
-Part = Literal["first", "further"]  # sentences that a `cascade` run embeds: its sample, and the best-ranked ones
+# The two sets of sentences that a `cascade` run embeds: a random sample, and the best-ranked sentences.
+Part = Literal["first", "further"]
 PARTS: tuple[Part, ...] = get_args(Part)
 
 
@@ -58,8 +62,8 @@ class EmbedResult:
 class VectorsResult:
     """Result of a `vectors` run.
 
-    words: number of words with a vector. dimension: numbers per vector. tokens: number of tokens read. cut: rule that
-    cut the text into tokens. mean_cosine: over all pairs of words; None in results of older versions.
+    words: number of words with a vector. dimension: numbers per vector. tokens: number of tokens read. cut: how the
+    text was tokenised. mean_cosine: mean cosine of all pairs of word vectors; None in results of older versions.
     """
 
     words: int
@@ -87,7 +91,7 @@ class ImportResult:
 
     @property
     def says(self) -> str:
-        """Number of words and dimensions, as text."""
+        """Return the number of words and dimensions as text for users."""
         part = "" if self.whole else " (the first in the file)"
         return f"{self.words:,} words of {self.dimension:,} numbers{part}"
 
@@ -104,7 +108,7 @@ class Shards:
         return int(self._starts[-1])
 
     def __getitem__(self, rows: Index, /) -> FloatArray:
-        """Return rows as numpy indexing does: a slice within one file is a view, everything else a copy."""
+        """Return the selected rows, indexed as in numpy: a slice within one file is a view, all else is a copy."""
         if isinstance(rows, slice) and rows.step in (None, 1):
             return self._run(*rows.indices(len(self))[:2])
         if isinstance(rows, slice):
@@ -129,7 +133,7 @@ class Shards:
     def _run(self, start: int, stop: int) -> FloatArray:
         first = int(np.searchsorted(self._starts, start, "right")) - 1
         parts = []
-        # `min`, because an empty slice at the end of the array would begin after the last part.
+        # Use `min`, because an empty slice at the end of the array would begin after the last file.
         for i in range(min(first, len(self._paths) - 1), len(self._paths)):
             low, high = max(start - self._starts[i], 0), stop - self._starts[i]
             parts.append(self._part(i)[low : max(high, low)])
@@ -151,7 +155,7 @@ class Shards:
 
 
 class Some:
-    """Vectors of some rows of a corpus as an array `(n, d)`. All other rows are zeros, as for empty sentences."""
+    """Vectors of some sentences of a corpus as an array `(n, d)` for all n sentences; 0 for the others."""
 
     def __init__(self, n: int, rows: IntArray, vectors: Rows) -> None:
         """rows: `(m,)`, the corpus row of each vector. vectors: `(m, d)`."""
@@ -169,7 +173,7 @@ class Some:
 
 
 def shard(vectors: FloatArray, norms: FloatArray) -> npt.NDArray[np.void]:
-    """Return the array to store in a file of sentence vectors: one block of vectors, then the block of their norms."""
+    """Return the record to store in a file of sentence vectors: the vectors, followed by their norms."""
     record = np.dtype([("vectors", np.float16, vectors.shape), ("norms", np.float32, norms.shape)])
     result = np.empty(1, dtype=record)
     result["vectors"], result["norms"] = vectors, norms
@@ -177,12 +181,12 @@ def shard(vectors: FloatArray, norms: FloatArray) -> npt.NDArray[np.void]:
 
 
 def shards(run: Run) -> tuple[str, Path]:
-    """Return the prefix and the folder of the files of sentence vectors."""
+    """Return the prefix and the folder of an `embed` run's files of sentence vectors."""
     return _SHARD, run.artifacts
 
 
 def write_norms(run: Run, paths: Sequence[Path]) -> None:
-    """Collect the norms of all sentences from their files into one small file."""
+    """Write the norms of all sentences to one small file. paths: files that hold a `shard` each."""
     norms = [np.load(path, mmap_mode="r")["norms"][0] for path in paths]
     save_array_atomic(run.artifacts / _NORMS, np.concatenate(norms))
 
@@ -213,9 +217,9 @@ def _vectors_of(path: Path) -> FloatArray:
 
 
 def read_joined(runs: Sequence[Run], options: Mapping[str, object]) -> tuple[Rows, FloatArray]:
-    """Return vectors and norms of finished `embed` runs on one corpus. Several runs are joined side by side.
+    """Return `(vectors, norms)` of finished `embed` runs on one corpus; several runs are joined side by side.
 
-    options: options of the strategy that uses them.
+    options: options of the strategy that uses the vectors.
     """
     return _joined([read(run) for run in runs], options)
 
@@ -228,22 +232,22 @@ def _joined(halves: Sequence[tuple[Rows, FloatArray]], options: Mapping[str, obj
 
 
 def some(run: Run, part: Part, encoder: int) -> tuple[str, Path]:
-    """Return file prefix and folder of the vectors that one encoder of a `cascade` run computed.
+    """Return the prefix and the folder of the vector files of one encoder in a `cascade` run.
 
-    Exported projects do not contain this folder.
+    encoder: its number in the run, from 0. Exported projects do not contain this folder.
     """
     return f"{part}{encoder}", run.artifacts / _SHARD
 
 
 def write_rows(run: Run, part: Part, rows: IntArray) -> None:
-    """Write the rows of D_C to which the vectors of a part belong."""
+    """Write the row numbers of the D_C sentences that a part of a `cascade` run has embedded."""
     save_array_atomic(run.artifacts / _SHARD / f"{part}.npy", rows)
 
 
 def read_some(run: Run, n: int, options: Mapping[str, object]) -> tuple[Rows, FloatArray]:
     """Return `(vectors, norms)` of a `cascade` run; zeros for sentences that were not embedded.
 
-    n: sentences of D_C. options: options of the strategy that uses them. Errors: RunError.
+    n: number of sentences in D_C. options: options of the strategy that uses the vectors. Errors: RunError.
     """
     folder = run.artifacts / _SHARD
     parts = [part for part in PARTS if part == PARTS[0] or (folder / f"{part}.npy").exists()]
@@ -264,7 +268,10 @@ def read_any(run: Run, n: int, options: Mapping[str, object]) -> tuple[Rows, Flo
 
 
 def find(store: RunStore, config: Mapping[str, object], corpus: Corpus) -> tuple[Rows, FloatArray] | None:
-    """Return `(vectors, norms)` of a corpus, from a finished run with the encoder options of `config`; else None."""
+    """Return `(vectors, norms)` of a corpus from a finished `embed` run; None if there is no such run.
+
+    config: options whose encoder options the run must have.
+    """
     names = [name for name in EncoderOptions.model_fields if name != "weights" or config["weights"]]
     wanted = {name: config[name] for name in names} | {"corpus": corpus.fingerprint}
     for run in store.list("embed"):
@@ -274,13 +281,13 @@ def find(store: RunStore, config: Mapping[str, object], corpus: Corpus) -> tuple
 
 
 def write_words(run: Run, words: Sequence[str], values: FloatArray) -> None:
-    """Write words and their vectors. values: `(n, d)`."""
+    """Write the words and word vectors of a run. values: `(n, d)`, one vector per word."""
     write_atomic(run.artifacts / _WORDS, "\n".join(words).encode())
     save_array_atomic(run.artifacts / _VECTORS, values.astype(np.float32, copy=False))
 
 
 def read_words(run: Run) -> "Vectors":
-    """Read words and their vectors of a finished run."""
+    """Return the words and word vectors of a finished `vectors` or `vectors-import` run."""
     from core.models.word_features import Vectors
 
     with read_back(run.artifacts, _WORDS, _VECTORS):
@@ -315,7 +322,9 @@ def imports(store: RunStore) -> dict[str, ImportResult]:
 
 
 def find_import(option: str, reference: str, store: RunStore) -> tuple[str, ImportResult]:
-    """Return `(run id, result)` of a finished import, found by name or id. option: named in the error message.
+    """Return `(run id, result)` of a finished import.
+
+    option: name of the option, for the error message. reference: name or run id of the import.
 
     Errors: ConfigError if there is none, Unfinished if the import has not finished.
     """

@@ -13,10 +13,10 @@ MB = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoder:
-    """Encoder that Winnow knows by name.
+    """An encoder that Winnow knows by name.
 
-    says: description. license: SPDX name. here: True if it is on this machine. fetched: MB to download. size: MB on
-    disk.
+    says: description for users. license: SPDX name. here: True if the encoder is on this machine. fetched: MB to
+    download. size: MB on disk.
     """
 
     name: str
@@ -40,7 +40,7 @@ def known() -> Sequence[Encoder]:
 
 
 def offered() -> Sequence[Encoder]:
-    """Return the encoders that can be fetched, including those that are here already."""
+    """Return the encoders that can be fetched, including those that are on this machine already."""
     return [
         Encoder(
             name=name,

@@ -50,7 +50,7 @@ _LY = frozenset(_LY_WORDS.split())
 
 
 def is_content(word: str) -> bool:
-    """Return True if a word seems to be a noun, name, verb or adjective, judged by spelling only."""
+    """Return True if the word's spelling suggests a noun, a name, a verb or an adjective."""
     folded = word.casefold()
     if folded in FUNCTION_WORDS or not any(letter.isalpha() for letter in folded):
         return False

@@ -9,13 +9,19 @@ from itertools import accumulate, chain, pairwise
 from core.text.sentence import Entity, Prediction, Sentence
 from core.text.words import in_unspaced, tokenize
 
-_CLOSE = frozenset(".,;:!?)]}%…»”’、。，")  # characters written directly after a word
-_OPEN = frozenset("([{$£€#«“‘¿¡")  # characters written directly before a word
+# Characters that are written directly after a word.
+_CLOSE = frozenset(".,;:!?)]}%…»”’、。，")
+# Characters that are written directly before a word.
+_OPEN = frozenset("([{$£€#«“‘¿¡")
 _APOSTROPHES = "'’"
-_END = "$"  # represents the end of a sentence, where a full stop is nearly always a separate token
-_DOUBTFUL = 0.1  # weight of a border at which the text may have had a blank, such as next to a dash
-_OFTEN = 5  # minimum occurrences of a pair of words that gets its own rule, so that rare names are not stored
-_KEPT = 100_000  # number of words whose tokens are cached
+# Represents the end of a sentence in keys, because a full stop there is nearly always a separate token.
+_END = "$"
+# Weight of a border at which the text may have had a blank, such as next to a dash.
+_DOUBTFUL = 0.1
+# A pair of words gets its own rule if it occurs at least this often, so that rare names are not stored.
+_OFTEN = 5
+# Maximum number of words whose tokens are cached.
+_KEPT = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +41,7 @@ class Cut:
         return (*(token for chunk in chunks for token in self.of(chunk)), *self.of(last, _END))
 
     def of(self, chunk: str, end: str = "") -> tuple[str, ...]:
-        """Return the tokens of a text without blanks. end: `_END` if the text is the end of the sentence, else ""."""
+        """Return the tokens of a text without blanks. end: `_END` if the sentence ends with this text, else ""."""
         tokens = self._known.get((chunk, end))
         if tokens is None:
             pieces, cut = _pieces(chunk), list[str]()
@@ -50,7 +56,7 @@ class Cut:
         return tokens
 
     def as_dict(self) -> dict[str, list[str]]:
-        """Return the rules as JSON."""
+        """Return the rules in a form that can be stored as JSON."""
         keys = sorted(self.rules)
         return {
             "joins": [key for key in keys if self.rules[key]],
@@ -63,7 +69,7 @@ class Cut:
 
 
 def learn(sentences: Iterable[Sequence[str]]) -> Cut | None:
-    """Learn rules that reproduce the tokens of `sentences`. Return None if `tokenize` reproduces as many tokens."""
+    """Return rules learnt from tokenised `sentences`; None if they reproduce no more tokens than `tokenize`."""
     written = [list(_chunks(tokens)) for tokens in sentences]
     weights: defaultdict[str, float] = defaultdict(float)  # above 0 if most borders with this key lie within a token
     borders = [border for chunks in written for border in _borders(chunks)]
@@ -82,12 +88,12 @@ def learn(sentences: Iterable[Sequence[str]]) -> Cut | None:
 
 
 def recut(sentence: Sentence, cut: Cut) -> Sentence:
-    """Return a copy of the sentence that is tokenised by `cut`."""
+    """Return a copy of the sentence, tokenised by `cut`."""
     return replace(sentence, tokens=cut(sentence.text))
 
 
 def over_tokens(prediction: Prediction, cut: Sequence[str], tokens: Sequence[str]) -> Prediction:
-    """Map the entities of a prediction from the tokens `cut` to the tokens `tokens` of the same text.
+    """Return a prediction, made on the tokens `cut`, mapped to the tokens `tokens` of the same text.
 
     An entity covers each of `tokens` with which it shares a letter. If two entities share a token, the first one gets
     the token.
@@ -123,7 +129,7 @@ def _glued(left: str, right: str) -> bool:
 
 
 def _borders(chunks: Sequence[Sequence[str]]) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Yield (keys, weight) of each border between two pieces. The weight is above 0 within a token, else below."""
+    """Yield (keys, weight) of each border between two pieces: weight > 0 inside a token, < 0 between tokens."""
     for i, tokens in enumerate(chunks):
         after = chunks[i + 1] if i + 1 < len(chunks) else None
         pieces, ends = _pieces("".join(tokens)), {*accumulate(map(len, tokens))}
@@ -134,7 +140,7 @@ def _borders(chunks: Sequence[Sequence[str]]) -> Iterator[tuple[tuple[str, ...],
 
 
 def _telling(borders: Iterable[Sequence[str]], rules: Mapping[str, bool]) -> dict[str, bool]:
-    """Keep a rule only if it decides at least one border differently from the less specific rules."""
+    """Return the rules that decide at least one border differently from all less specific rules."""
     telling: dict[str, bool] = {}
     for keys in borders:
         joined = False
@@ -145,13 +151,16 @@ def _telling(borders: Iterable[Sequence[str]], rules: Mapping[str, bool]) -> dic
 
 
 def _shared(tokens: Sequence[str], others: Sequence[str]) -> int:
-    """Count the tokens that two tokenisations of one text share."""
+    """Return the number of tokens that two tokenisations of one text have in common."""
     ends, of_others = (accumulate(map(len, each), initial=0) for each in (tokens, others))
     return len({*pairwise(ends)} & {*pairwise(of_others)})
 
 
 def _pieces(chunk: str) -> list[str]:
-    """Split a text by `tokenize`. Also split "don" before "'t" into "do" and "n", so that rules can separate "n't"."""
+    """Return the pieces of a text: the tokens of `tokenize`, but "don" before "'t" is split into "do" and "n".
+
+    Rules can then join "n", "'" and "t" to the token "n't".
+    """
     pieces = list(tokenize(chunk))
     for i in range(len(pieces) - 2, 0, -1):
         verb = pieces[i - 1]

@@ -14,7 +14,7 @@ _words = lru_cache(100_000)(tokenize)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """A name that was found in a sentence. key: words of the name, as spelt in the dictionary."""
+    """A name that was found in a sentence. key: words of the name, as in `Dictionary.types`."""
 
     entity: Entity
     key: Key
@@ -30,7 +30,7 @@ class Dictionary:
     def __init__(self, types: Mapping[Key, str], *, case_sensitive: bool = False) -> None:
         self.types, self.case_sensitive = dict(types), case_sensitive
         self._fold = folding(case_sensitive=case_sensitive)
-        self._longest: dict[str, int] = {}  # {first word of a name: number of words of the longest such name}
+        self._longest: dict[str, int] = {}  # {first word: number of words of the longest name with this first word}
         for key in self.types:
             self._longest[key[0]] = max(len(key), self._longest.get(key[0], 0))
 
@@ -54,7 +54,7 @@ class Dictionary:
         return Prediction(entities=entities, confidence=(1.0,) * len(entities))
 
     def _end(self, words: Sequence[str], starts: Sequence[int], start: int) -> int:
-        """Return the end of the longest name that begins at token `start`; `start` if there is no such name."""
+        """Return the end token of the longest name that begins at token `start`; `start` if no name begins there."""
         if starts[start] == len(words):
             return start
         limit = starts[start] + self._longest.get(words[starts[start]], 0)
@@ -66,12 +66,12 @@ class Dictionary:
 
 
 def folding(*, case_sensitive: bool) -> Callable[[str], str]:
-    """Return the function that folds the case of a word, or keeps the word if `case_sensitive`."""
+    """Return a function that folds the case of a word; if `case_sensitive`, it returns the word unchanged."""
     return (lambda word: word) if case_sensitive else str.casefold
 
 
 def count_names(sentences: Iterable[Sentence], *, case_sensitive: bool) -> dict[Key, Counter[str]]:
-    """Return {words of a name: {type: number of entities}} for the entities of labelled sentences."""
+    """Return how often each name is labelled with each type, as {words of the name: {type: number of entities}}."""
     fold, counts = folding(case_sensitive=case_sensitive), dict[Key, Counter[str]]()
     for sentence in sentences:
         for entity in sentence.entities or ():

@@ -1,7 +1,7 @@
 """Label schemes: convert tags to entities and back (SOURCES.md, Label schemes).
 
-A scheme has four letters: one for an entity of a single token, and three for the first, inner and last token of a
-longer entity. In IOB1, an entity begins with B only if it directly follows an entity of the same type.
+A scheme has four position letters: one for an entity of a single token, and three for the first, inner and last token
+of a longer entity. In IOB1, an entity begins with B only if it directly follows an entity of the same type.
 """
 
 import re
@@ -16,7 +16,7 @@ from core.text.sentence import Entity
 Scheme = Literal["iob1", "iob2", "bioes", "bilou", "io"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
-_WRITES: dict[Scheme, str] = {  # single, first, inner, last
+_WRITES: dict[Scheme, str] = {  # letters of a single token, and of the first, an inner and the last token
     "iob1": "IIII",
     "iob2": "BBII",
     "bioes": "SBIE",
@@ -31,7 +31,7 @@ _CLOSES = frozenset("ESLU")
 
 
 class TagError(ValueError):
-    """`tags[index]` is not a tag of the scheme."""
+    """Raised if `tags[index]` is not a tag of the scheme."""
 
     def __init__(self, index: int, tag: str, scheme: Scheme) -> None:
         self.index, self.tag, self.scheme = index, tag, scheme
@@ -62,7 +62,7 @@ def decode(tags: Sequence[str], scheme: Scheme, *, strict: bool = False) -> tupl
     does (SOURCES.md, Span scoring). Errors: TagError for a tag that is not valid in the scheme.
     """
     spans = _runs(tags, scheme)
-    # Encode the entities again. Each tag that then differs from the original tag needed a repair.
+    # Encode the entities again. If a tag differs from the original tag, the original was repaired.
     well_formed = encode(spans, len(tags), scheme)
     if scheme == "io":
         return spans, 0
@@ -88,7 +88,7 @@ def _runs(tags: Sequence[str], scheme: Scheme) -> tuple[Entity, ...]:
         if parsed is None:
             raise TagError(index, tag, scheme)
         letter, tag_type = parsed
-        # An entity ends before a tag that cannot continue it, or with a closing tag.
+        # An entity ends before a tag that cannot continue it, or at a closing tag (E, S, L, U).
         if start >= 0 and not (letter in _CONTINUES and tag_type == kind):
             entities.append(Entity(start=start, end=index, type=kind))
             start = -1
@@ -129,9 +129,9 @@ def encode(entities: Iterable[Entity], n_tokens: int, scheme: Scheme) -> list[st
 class Proposal:
     """Schemes that fit the tags of a file.
 
-    candidates: one scheme if the tags fit only this scheme, two if both fit, none if the file mixes schemes. problem:
-    reason why there is not exactly one candidate, else "". where: line number or sentence index of the first tag that
-    contradicts a single scheme. outside: True if every tag is O, so that every scheme gives the same sentences.
+    candidates: the scheme that fits; two schemes if the user has to decide; none if the file mixes schemes. problem:
+    reason why there is not exactly one candidate, else "". where: line number (or sentence index) of the first tag that
+    shows the problem. outside: True if every tag is O, so that every scheme gives the same sentences.
     """
 
     candidates: tuple[Scheme, ...]
@@ -152,13 +152,14 @@ _MIXED = (
 
 
 class Detector:
-    """Counts the position letters of tags, and the starts and ends of entities, to find the schemes that fit."""
+    """Finds the schemes that fit, from counts of position letters and of well-formed starts and ends of entities."""
 
     def __init__(self) -> None:
         self.letters: Counter[str] = Counter()
         self.bare = self.entities = self.opened_inside = self.unclosed = 0
         self._opened_at: tuple[int, str, str] | None = None
-        self._where: dict[str, int] = {}  # first place per letter; "": no prefix; "open": unclosed
+        # Line of the first tag with each letter, without a letter (""), and after an unclosed entity ("open").
+        self._where: dict[str, int] = {}
 
     def add(self, tags: Sequence[str], places: Sequence[int]) -> None:
         """Add the tags of a sentence. places: line number of each tag."""
@@ -195,7 +196,7 @@ class Detector:
         seen = {letter for letter, n in self.letters.items() if n}
         if self.bare:
             return self._without_prefix(seen)
-        # Only BIOES has E and S, only BILOU has L and U; no scheme has both.
+        # Only BIOES has E and S, and only BILOU has L and U, so this file mixes schemes.
         if seen & set("ES") and seen & set("LU"):
             where = max(self._where[min(seen & set("ES"))], self._where[min(seen & set("LU"))])
             return Proposal(candidates=(), problem=_MIXED, where=where)
@@ -204,7 +205,7 @@ class Detector:
         if not self.opened_inside:
             return Proposal(candidates=("iob2",), outside=not seen)
         if "B" not in seen:
-            return Proposal(candidates=("iob1",))  # without a B, all schemes with I- tags give the same entities
+            return Proposal(candidates=("iob1",))  # without B tags, IOB1, IOB2 and IO give the same entities
         place, tag, before = self._opened_at or (None, "", "")
         return Proposal(
             candidates=("iob1", "iob2"),
@@ -216,7 +217,7 @@ class Detector:
     def _without_prefix(self, seen: set[str]) -> Proposal:
         if not seen:
             return Proposal(candidates=("io",))
-        # Report the line of the rarer form: a tag with a prefix, or a tag without one ("").
+        # Report the line of the rarer kind: the first tag with a prefix, or the first without a prefix ("").
         rarer = min(seen) if self.bare > sum(self.letters.values()) else ""
         return Proposal(
             candidates=(),
@@ -226,8 +227,8 @@ class Detector:
         )
 
     def _closing(self, scheme: Scheme) -> Proposal:
-        # Annotation errors may break up to 1 in 20 entities; `decode` repairs them. If more are broken, the schemes are
-        # probably mixed.
+        # If at most 1 in 20 entities is broken, assume annotation errors, which `decode` repairs. If more are broken,
+        # the file probably mixes schemes.
         if (self.opened_inside + self.unclosed) * 20 <= self.entities:
             return Proposal(candidates=(scheme,))
         place = self._where["open"] if self.unclosed else (self._opened_at or (None,))[0]
@@ -241,7 +242,7 @@ class Detector:
 
 
 def propose(sentences: Iterable[Sequence[str]]) -> Proposal:
-    """Return the schemes that fit the tags of `sentences`. In the result, `where` is the index of a sentence."""
+    """Return the schemes that fit the tags of `sentences`. `where` in the result is the index of a sentence."""
     detector = Detector()
     for index, tags in enumerate(sentences):
         detector.add(tags, [index] * len(tags))

@@ -7,13 +7,15 @@ from itertools import groupby, islice
 
 from core.text.source import Source
 
-PLACE = ("file", "page")  # columns of a sentence's place in its document
-Place = tuple[int, int]  # start and end of an entity, half-open
+# Names of the columns with a sentence's place in its document.
+PLACE = ("file", "page")
+# Start and end of an entity, half-open.
+Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Entity:
-    """Entity of a type, from token `start` to token `end` (half-open)."""
+    """An entity of a type: the tokens from `start` up to, but not including, `end`."""
 
     start: int
     end: int
@@ -25,10 +27,10 @@ class Sentence:
     """A record of a corpus.
 
     id: 16 hex digits, a hash of `text`; equal texts have equal ids. text: text cleaned by `words.clean`. entities: None
-    if unlabelled, () if labelled without entities. doc: name of the document, if known. group: group of the document
-    (such as a kind of contract or a hospital), if the import kept a column with groups. file, page: file name in the
-    imported folder, and number of the page or sheet, from 1. columns: (name, value) of the row's other columns. source:
-    the file's original text, known only while the file is read; a corpus does not store it.
+    if unlabelled, () if labelled without entities. doc: name of the document, if known. group: value of the document's
+    group column (such as a hospital or a kind of contract), if the import kept one. file, page: file name in the
+    imported folder, and number of the page or sheet, from 1. columns: (name, value) of the table row's other columns.
+    source: the file's original text, known only while the file is read; a corpus does not store it.
     """
 
     id: str
@@ -49,12 +51,12 @@ class Sentence:
 
     @property
     def place(self) -> str:
-        """File and page in words, see `place`; "" if unknown."""
+        """File and page in words, such as `a.pdf, page 3`; "" if unknown."""
         return place(self.file, self.page)
 
 
 def place(file: object, page: object) -> str:
-    """Return a place in a document in words: `a.pdf, page 3`; "" if unknown."""
+    """Return a place in a document in words, such as `a.pdf, page 3`; "" if the file is unknown."""
     if not file:
         return ""
     unit = "sheet" if str(file).lower().endswith((".xlsx", ".xlsm")) else "page"
@@ -63,9 +65,9 @@ def place(file: object, page: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted(Sentence):
-    """An unlabelled sentence to store. Another process counted its tokens, and `tokens` is empty.
+    """An unlabelled sentence to store, whose tokens were counted by another process.
 
-    counted: number of tokens.
+    `tokens` is empty. counted: number of tokens.
     """
 
     counted: int
@@ -80,8 +82,8 @@ class Counted(Sentence):
 class Paired(Sentence):
     """A training sentence with a copy in which some entities have other names of their type.
 
-    A tagger learns to label both in the same way. own: the sentence. other: the copy. pairs: range of tokens in `own`
-    and in `other` for each renamed entity.
+    A tagger learns to represent the entity in the same way under both names. own: the sentence. other: the copy. pairs:
+    for each renamed entity, its range of tokens in `own` and in `other`.
     """
 
     own: Sentence
@@ -121,9 +123,9 @@ class Partial(Sentence):
 
 
 def in_context(sentences: Sequence[Sentence], words: int) -> list[Sentence]:
-    """Add up to `words` words before and after each sentence, from neighbouring sentences of the same document.
+    """Return the sentences with up to `words` words before and after each, from sentences of the same document.
 
-    Sentences must be in the order of their documents. A sentence without a known document gets no further words.
+    Sentences must be in the order of their documents. A sentence of an unknown document is returned unchanged.
     """
     if not words:
         return list(sentences)
@@ -131,7 +133,7 @@ def in_context(sentences: Sequence[Sentence], words: int) -> list[Sentence]:
 
 
 def _within(sentences: Sequence[Sentence], words: int, doc: str | None) -> Iterator[Sentence]:
-    """Yield the sentences of one document with their neighbours."""
+    """Yield the sentences of one document with words of the neighbouring sentences."""
     if doc is None:
         yield from sentences
         return

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from core.text.words import nfc
 
 _CHUNK = re.compile(r"\S+")
-_LONGEST_LETTER = 60  # code points of a letter with its marks; real letters have fewer
+_LONGEST_LETTER = 60  # maximum number of code points of a letter with its marks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Place of a sentence in its file.
+    """The place of a sentence in its file, with the original text around it.
 
-    text: original text, which is a line, a cell, a field, or the tokens of a CoNLL sentence joined by blanks. start:
-    character of `text` at which the sentence begins. line: line or table row, from 1, at which `text` begins. at:
+    text: original text: a line, a cell, a field, or the tokens of a CoNLL sentence joined by blanks. start: index of
+    the character of `text` at which the sentence begins. line: line or table row, from 1, at which `text` begins. at:
     number of characters in the file before `text`; None if the file is not plain text. lines: for each CoNLL token,
-    (character of `text` at which it begins, line of the file). file: name in the folder or archive.
+    (index of its first character in `text`, its line in the file). file: name in the folder or archive.
     """
 
     text: str
@@ -35,7 +35,7 @@ class Source:
     lines: Sequence[tuple[int, int]] = ()
 
     def line_at(self, character: int) -> int | None:
-        """Return the line of the file that has a character of `text`; None if it is unknown."""
+        """Return the line of the file that contains a character of `text`; None if the line is unknown."""
         if self.lines:
             return self.lines[max(bisect_right(self.lines, (character, 1 << 60)) - 1, 0)][1]
         breaks = self.text.count("\n", 0, character) if self.at is not None else 0
@@ -43,7 +43,7 @@ class Source:
 
 
 class Places:
-    """Maps characters of one sentence to its source."""
+    """Maps ranges of characters of a sentence to ranges of its original text."""
 
     def __init__(self, text: str, source: Source) -> None:
         self._chunks = [match.span() for match in _CHUNK.finditer(text)]
@@ -52,18 +52,20 @@ class Places:
         self._own = [match.span() for match in _CHUNK.finditer(source.text, source.start)]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Map the character range [start, end) of the sentence to a range [start, end) of the source's text."""
+        """Return the range [start, end) of the original text for a range [start, end) of the sentence."""
         return self._place(start)[0], self._place(end - 1)[1]
 
     def _place(self, character: int) -> tuple[int, int]:
-        """Return the range of the source's text from which one character of the sentence was composed (NFC).
+        """Return the range of the original text from which a character of the sentence was composed (NFC).
 
-        Cleaning neither adds nor removes gaps between words, so the n-th word is the same in both texts.
+        Cleaning does not split or join words, so the n-th word is the same in both texts.
         """
         n = bisect_right(self._starts, character) - 1
         (start, end), (own_start, own_end) = self._chunks[n], self._own[n]
         chunk, own = self._text[start:end], self._source.text[own_start:own_end]
-        if own.startswith(chunk):  # no letter was composed; a sentence may end within a word of `own`
+        # NFC changed nothing here, so characters correspond one to one. `own` is longer than `chunk` if the sentence
+        # ends within a word.
+        if own.startswith(chunk):
             return own_start + character - start, own_start + character - start + 1
         first, last = _composed(own, chunk)[character - start]
         return own_start + first, own_start + last
@@ -76,13 +78,14 @@ def _composed(own: str, chunk: str) -> list[tuple[int, int]]:
         composed = nfc(letter)
         places += [(at, at + len(letter))] * len(composed)
         at += len(letter)
-    if len(places) < len(chunk):  # `nfc` split a long run of marks by joiners: use the whole word
+    # `nfc` has inserted joiners into a long run of marks, so use the whole word.
+    if len(places) < len(chunk):
         return [(0, len(own))] * len(chunk)
     return places
 
 
 def _letters(text: str) -> list[str]:
-    """Split a word into parts that are composed independently."""
+    """Return the parts of a word that NFC composes independently: letters with their marks."""
     letters = list[str]()
     for char in text:
         before = letters[-1] if letters else ""

@@ -1,8 +1,8 @@
 """Spellings of entity tags, and their translation into the spelling that `schemes` reads (`B-PER`, `I-PER`, `O`).
 
 Files spell tags in many ways: `b-per`, `PER_B`, `B.PER`, `B` alone, `PERSON` without a letter, `(PER*` in brackets, or
-`ner=S-PER` among other features. A spelling is recognised by the frequencies of a column's values, never by a single
-value. Otherwise parts of speech, token numbers and other columns would become entity types.
+`ner=S-PER` among other features. A spelling is recognised by the frequencies of all values in a column, because single
+values of other columns (parts of speech, token numbers) also look like tags.
 """
 
 import re
@@ -13,32 +13,40 @@ from typing import Literal
 
 Form = Literal["letters", "suffix", "untyped", "types", "brackets", "features", "empty"]
 
-UNTYPED = "ENTITY"  # the type of entities whose tags name none
-_LETTERS = {**{letter: letter for letter in "BIESLU"}, "M": "I", "W": "S"}  # M: middle, W: whole
+# Type of entities whose tags name no type.
+UNTYPED = "ENTITY"
+# Position letters, and the letters that `schemes` reads. M (middle) becomes I, and W (whole) becomes S.
+_LETTERS = {**{letter: letter for letter in "BIESLU"}, "M": "I", "W": "S"}
 _OUTSIDE = ("O", "o", "0", "-", "_", "*")
 _SEPARATORS = frozenset("-_./|:")
 _TYPE = re.compile(r"[^\W\d_][\w.:/&+ -]{0,60}")
 _BRACKETS = re.compile(r"(?:\([\w.-]*[^\W\d_][\w.-]*)*\*?\)*")
 _OPENING = re.compile(r"\(([\w.-]+)")
 _FEATURE = re.compile(r"(?:^|\|)(?:name|ner|ne|entity|namedentity)=([^|]*)", re.IGNORECASE)
-_MOST_TYPES = 200  # a column with more different values does not contain entity types
-_LONGEST = 200  # maximum characters of a tag, because the patterns take quadratic time
-_LEAST_OUTSIDE = 0.2  # bare words are entity types only if at least this share of tokens is O
-_SHORTEST_TYPE = 3  # characters; if all words are shorter, they are codes: M and F, DE and FR, en and es
-_CONSTANT = 0.9  # a column describes sentences, not tokens, if more than this share of sentences has only one value
-# Parts of speech (Penn Treebank, Universal Dependencies). A column that mostly has these values has no entity types.
+# A column with more distinct values than this does not contain entity types.
+_MOST_TYPES = 200
+# Maximum number of characters in a tag, because the patterns take quadratic time.
+_LONGEST = 200
+# Bare words are entity types only if at least this share of the tokens is O.
+_LEAST_OUTSIDE = 0.2
+# Minimum number of characters of a type. If all words are shorter, they are codes: M and F, DE and FR, en and es.
+_SHORTEST_TYPE = 3
+# A column describes sentences, not tokens, if more than this share of the sentences has only one value.
+_CONSTANT = 0.9
+# Parts of speech (Penn Treebank, Universal Dependencies). A column with mostly these values has no entity types.
 _POS = frozenset(
     {"CC", "CD", "DT", "EX", "FW", "IN", "JJ", "JJR", "JJS", "LS", "MD", "NN", "NNS", "NNP", "NNPS", "PDT", "POS"}
     | {"PRP", "PRP$", "RB", "RBR", "RBS", "RP", "SYM", "TO", "UH", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "WDT", "WP"}
     | {"WP$", "WRB", "ADJ", "ADP", "ADV", "AUX", "CCONJ", "CONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN"}
     | {"PUNCT", "SCONJ", "VERB", "X"}
 )
-# Relations of Universal Dependencies, in any case. `case` and `mark` are left out: they may be entity types.
+# Relations of Universal Dependencies, in upper or lower case. `case` and `mark` are missing, because they may be entity
+# types.
 _RELATIONS = frozenset(
     {"NSUBJ", "OBJ", "IOBJ", "OBL", "NMOD", "AMOD", "ADVMOD", "DET", "ROOT", "CONJ", "CC", "AUX", "COP", "ACL", "ADVCL"}
     | {"CCOMP", "XCOMP", "CSUBJ", "PUNCT", "APPOS", "NUMMOD", "FLAT", "FIXED", "COMPOUND", "PARATAXIS", "EXPL", "DEP"}
 )
-# Words in other columns of token files: answers, splits, codes and forms. A column with only these has no entity types.
+# Values of other columns: answers, splits, codes and word forms. A column with only these has no entity types.
 _NO_TYPES = frozenset(
     {"true", "false", "yes", "no", "none", "null", "nan", "unknown", "other", "maybe", "accept", "reject", "ignore"}
     | {"correct", "wrong", "right", "hit", "miss", "train", "training", "dev", "valid", "validation", "eval", "test"}
@@ -64,7 +72,7 @@ _NO_TYPES = frozenset(
     | {"english", "german", "french", "spanish", "italian", "dutch", "portuguese", "russian", "chinese", "arabic"}
     | {"hindi", "lang1", "lang2", "ambiguous", "high", "medium", "low"}
 )
-# Chunks (CoNLL-2000), phrases of a parse and semantic roles (CoNLL-2012), which are spelt as entities are.
+# Chunks (CoNLL-2000) and phrases of a parse (CoNLL-2012), whose tags are spelt like entity tags.
 _PHRASES = frozenset(
     {"NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP", "PNP", "TOP", "ROOT", "S", "SQ"}
     | {"SINV", "SBARQ", "FRAG", "NML", "QP", "WHNP", "WHPP", "WHADVP", "WHADJP", "PRN", "NAC", "RRC", "NX", "META"}
@@ -74,10 +82,11 @@ _ROLE = re.compile(r"(?:[CR]-)?(?:V|ARG[\dAM][\w-]*)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Style:
-    """A spelling of tags. outside: value of tokens outside of entities. separator: character between letter and type.
+    """A spelling of entity tags.
 
-    upper: True if types are converted to upper case, because the position letters are in lower case. type: type to give
-    to untyped tags. types: entity types in the sample. inner: for tags among other features, the spelling of the tag.
+    outside: value of tokens outside of entities. separator: character between position letter and type. upper: True to
+    convert types to upper case, because the position letters are in lower case. type: type of entities whose tags name
+    no type. types: entity types in the sample. inner: if a value lists several features, the spelling of the tag in it.
     """
 
     kind: Form
@@ -91,19 +100,19 @@ class Style:
 
     @property
     def syntax(self) -> bool:
-        """Return True if the tags are chunks, phrases or semantic roles."""
+        """Return True if the types are chunks, phrases or semantic roles, not entity types."""
         phrases = self.types <= _PHRASES and bool(self.types & {"NP", "VP", "PP", "TOP"})
         roles = all(map(_ROLE.fullmatch, self.types)) and any("ARG" in kind for kind in self.types)
         return phrases or roles
 
     @property
     def note(self) -> str:
-        """Note to a user whose tags name no type."""
+        """Message to a user whose tags name no type."""
         return f"The tags name no type; the entities are called {self.type}. Name their type with --entity-type."
 
     @property
     def usual(self) -> bool:
-        """Return True if no tag needs a translation."""
+        """Return True if all tags are already in the spelling that `schemes` reads."""
         letters = self.kind == "letters" and self.separator == "-" and not self.upper
         return self.outside == "O" and (letters or self.kind in ("types", "empty"))
 
@@ -122,7 +131,10 @@ class Style:
         return translated == "O" or (translated[1:2] == "-" and translated[:1] in _LETTERS)
 
     def canonical(self, tag: str) -> str:
-        """Translate one tag. Return a tag in another spelling unchanged; `schemes` rejects it later."""
+        """Return a tag in the spelling of `schemes`.
+
+        A tag that does not have this style is returned unchanged; `schemes` rejects it later.
+        """
         known = self._known.get(tag)
         if known is None:
             known = self._known[tag] = self._canonical(tag)
@@ -142,7 +154,7 @@ class Style:
         return tag
 
     def sentence(self, tags: list[str]) -> list[str]:
-        """Translate the tags of one sentence."""
+        """Return the tags of one sentence in the spelling of `schemes`."""
         if self.kind == "brackets":
             return _from_brackets(tags)
         known = self._known
@@ -152,8 +164,8 @@ class Style:
 def style_of(counts: Mapping[str, int], *, type: str = UNTYPED, bare: bool = True) -> Style | None:
     """Return the spelling of a column's values; None if they are not entity tags.
 
-    counts: {value: number of occurrences in the sample}. type: type of untyped tags. bare: True to accept types without
-    position letters.
+    counts: {value: number of occurrences in the sample}. type: type of entities whose tags name no type. bare: True to
+    accept types without position letters, such as `PERSON`.
     """
     counts = {value: n for value, n in counts.items() if len(value) <= _LONGEST}
     if not counts or len(counts) > 50 * _MOST_TYPES:
@@ -162,9 +174,9 @@ def style_of(counts: Mapping[str, int], *, type: str = UNTYPED, bare: bool = Tru
 
 
 def of_sentences(style: Style, columns: Iterable[Sequence[str]]) -> bool:
-    """Return True if bare words describe whole sentences (such as language, speaker or split), not tokens.
+    """Return True if a column's words describe whole sentences (such as language, speaker or split), not tokens.
 
-    columns: the values of each sentence.
+    columns: for each sentence, the values of the column.
     """
     if style.kind != "types":
         return False
@@ -191,7 +203,7 @@ def _bracketed(counts: Mapping[str, int]) -> Style | None:
 
 
 def _plain(counts: Mapping[str, int], *, type: str, bare: bool) -> Style | None:
-    """Return the spelling of a column with one tag per value."""
+    """Return the spelling of a column whose values are single tags; None if they are not entity tags."""
     outside = next((value for value in _OUTSIDE if counts.get(value)), "")
     rest = {tag: n for tag, n in counts.items() if tag != outside}
     if not rest:
@@ -216,10 +228,10 @@ def _features(counts: Mapping[str, int], type: str) -> Style | None:
 
 
 def _lettered(rest: Mapping[str, int], kind: Literal["letters", "suffix"], outside: str) -> Style | None:
-    """Return a spelling with position letters, or None.
+    """Return the spelling if the tags have position letters, else None.
 
     Nearly all tags must have the same separator, and at least one tag must begin an entity. In the usual spelling
-    (`B-PER`), half of the tags is enough, and no tag has to begin an entity.
+    (`B-PER`), only half of the tags must have it, and no tag has to begin an entity.
     """
     separators: Counter[str] = Counter()
     for tag, n in rest.items():
@@ -229,9 +241,9 @@ def _lettered(rest: Mapping[str, int], kind: Literal["letters", "suffix"], outsi
     if not separators:
         return None
     separator, fitting = separators.most_common(1)[0]
-    # In the usual spelling, accept more exceptions, because `schemes.Detector` later reports the line of a wrong tag.
+    # Accept more wrong tags in the usual spelling, because `schemes.Detector` later reports their lines.
     usual = kind == "letters" and separator == "-"
-    if not (outside or usual):  # words such as "U.S." look like tags
+    if not (outside or usual):  # without an O, words such as "U.S." would pass as tags
         return None
     if fitting < (0.5 if usual else 0.98) * sum(rest.values()):
         return None
@@ -245,13 +257,13 @@ def _lettered(rest: Mapping[str, int], kind: Literal["letters", "suffix"], outsi
 
 
 def _parts(tag: str, kind: str, separator: str | None = None) -> tuple[str, str]:
-    """Return (position letter, type) of a tag; ("", "") if it has another form."""
+    """Return (position letter, type) of a tag; ("", "") if the tag is spelt differently."""
     letter, found, name = _split(tag, kind)
     return (letter, name) if separator in (None, found) else ("", "")
 
 
 def _split(tag: str, kind: str) -> tuple[str, str, str]:
-    """Return (position letter, separator, type) of a tag; empty strings if it has another form."""
+    """Return (position letter, separator, type) of a tag; empty strings if the tag is spelt differently."""
     letter, separator, name = (tag[:1], tag[1:2], tag[2:]) if kind == "letters" else (tag[-1:], tag[-2:-1], tag[:-2])
     if letter.upper() in _LETTERS and separator in _SEPARATORS and any(map(str.isalpha, name)):
         return letter, separator, name
@@ -262,12 +274,11 @@ def _joined(letter: str, name: str, style: Style) -> str:
     if not letter or (letter.islower() and not style.upper):
         return ""
     letter = letter.upper()
-    # W (whole) becomes S, and M (middle) becomes I.
     return f"{_LETTERS[letter]}-{name.upper() if style.upper else name}"
 
 
 def _types(counts: Mapping[str, int], rest: Mapping[str, int], outside: str) -> Style | None:
-    """Return a spelling without position letters, or None. A frequent `O` and few other words are needed."""
+    """Return the spelling if the values are `O`, which must be frequent, and a few bare types; else None."""
     total = sum(counts.values())
     if outside not in ("O", "o") or counts[outside] < _LEAST_OUTSIDE * total:
         return None

@@ -1,6 +1,6 @@
 """Clean text of any script, split it into words, and normalise it for comparisons.
 
-All measures and strategies use the same rules.
+All measures and strategies use the rules of this module.
 """
 
 import re
@@ -17,12 +17,14 @@ Tokens = Literal["words", "blanks"]
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _ALNUM = re.compile(r"\w+")
-_LONG = 1_000  # characters; shorter texts are normalised within a millisecond, even if they consist of marks
-_UNSPACED = (  # code points of scripts without blanks between words
-    "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"  # Han
-    "\u3040-\u309f\u30a0-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Hiragana, Katakana
-    "\u0e00-\u0e7f\u0e80-\u0eff"  # Thai, Lao
-    "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f\u1780-\u17ff"  # Myanmar, Khmer
+# Number of characters up to which any text is normalised within a millisecond, even if it consists of marks.
+_LONG = 1_000
+# Code points of scripts without blanks between words: Han; Hiragana and Katakana; Thai and Lao; Myanmar and Khmer.
+_UNSPACED = (
+    "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
+    "\u3040-\u309f\u30a0-\u30ff\u31f0-\u31ff\uff66-\uff9f"
+    "\u0e00-\u0e7f\u0e80-\u0eff"
+    "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f\u1780-\u17ff"
 )
 _OF_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _LETTER = re.compile(rf"(?=\w)[{_UNSPACED}]")
@@ -33,12 +35,13 @@ _SILENT = re.compile(
     "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
     "\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u08d3-\u08ff]"
 )
-# Text without any of these has no marks, invisible characters or scripts without blanks, so a fast path handles it.
+# Text without these characters has no marks, no invisible characters and no script without blanks, so a fast path
+# handles it.
 _HARD = re.compile(
     ""
     "[^\0-\u00ac\u00ae-\u02ff\u0370-\u0482\u048a-\u0590\u1e00-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u20cf\u2100-\u2bff]"
 )
-# A treebank's tokens: "did n't", "can not", "-LRB-".
+# What `_plain` changes in a treebank's text: "did n't", "can not", "-LRB-".
 _TREEBANK = re.compile(r"(?<=\w) (?=n['’]t\b)|(?<=\bcan) (?=not\b)|-[lr][rcs]b-")
 _DIGITS = re.compile(r"\d \d")
 # A number in folded text: digits of any script with adjacent Latin letters (12a, b12), or a Roman numeral.
@@ -46,25 +49,23 @@ _NUMBER = re.compile(
     r"(?<![a-z])[a-z]*+\d[\da-z]*+|\b(?=[ivxlcdm])m{0,3}(?:cm|cd|d?c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})\b"
 )
 _INNER_BLANKS = re.compile(r"(?<!\d) | (?!\d)")
-_LEAST, _EVIDENT = (
-    20,
-    0.9,
-)  # tokenised text has at least this number of marks, and at least this share of marks after a blank
-# Marks that follow a word without a blank in all languages. French writes a blank before other marks. Other full stops
-# may belong to abbreviations.
+# Text counts as tokenised if it has at least 20 marks, and at least 90% of the marks follow a blank.
+_LEAST, _EVIDENT = 20, 0.9
+# Commas and final full stops, before which no language writes a blank. French writes a blank before other marks, and
+# other full stops may belong to abbreviations.
 _MARK = re.compile(r"[,\u060c](?= |$)|[\u3001\u3002\uff0c]|(?<!\.)\.$")
 
 
 def clean(text: str) -> str:
-    """Return text as a corpus stores it: in NFC, with one blank for each run of white space, and none at the ends."""
+    """Return text as a corpus stores it: in NFC, with one blank per run of white space, and no blank at the ends."""
     return " ".join(nfc(text).split())
 
 
 def nfc(text: str) -> str:
-    """Compose characters (NFC) in linear time.
+    """Return the text in NFC (characters composed with their marks), in linear time.
 
-    Ordering a run of marks takes quadratic time (minutes for a megabyte of accents). A long text therefore gets a
-    joiner after each 30 marks of a run, as in Unicode's stream-safe format (UAX 15, section 13).
+    Plain NFC takes quadratic time to sort a run of marks (minutes for a megabyte of accents). In a long text, a joiner
+    is therefore inserted after each 30 marks, as in Unicode's stream-safe format (UAX 15, section 13).
     """
     return _normal("NFC", text)
 
@@ -98,7 +99,7 @@ def tokenize(text: str) -> tuple[str, ...]:
 
 
 def cutter(tokens: Tokens) -> Callable[[str], tuple[str, ...]]:
-    """Return the tokenizer for a rule: `tokenize` for "words"; a split at blanks for "blanks" (tokenised text)."""
+    """Return the tokenizer: `tokenize` for "words", a split at blanks for "blanks" (text that is tokenised)."""
     return tokenize if tokens == "words" else _between_blanks
 
 
@@ -119,7 +120,7 @@ def token_places(text: str, tokens: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def unspaced(text: str) -> bool:
-    """Return True if the text has a letter of Han, Kana, Thai, Lao, Khmer or Myanmar (no blanks between words)."""
+    """Return True if the text has a letter of a script without blanks: Han, Kana, Thai, Lao, Khmer or Myanmar."""
     return not text.isascii() and _LETTER.search(text) is not None
 
 
@@ -129,7 +130,7 @@ def in_unspaced(char: str) -> bool:
 
 
 def letters(text: str) -> int:
-    """Count the letters of scripts without blanks, each of which is a token."""
+    """Return the number of letters of scripts without blanks. Each of these letters is a token."""
     return 0 if text.isascii() else len(_LETTER.findall(text))
 
 
@@ -142,8 +143,8 @@ def fold(text: str) -> str:
     """Return the words of a text in lower case, joined by blanks, to compare texts. The result is never stored.
 
     Compatible forms such as full-width letters are unified (NFKC). Invisible characters, vowel points and the dot of
-    Turkish letters are ignored, and a treebank's "did n't" and brackets become plain text. Each letter of a script
-    without blanks is a word.
+    the Turkish i are ignored. A treebank's "did n't" and "-LRB-" are read as "didn't" and a bracket. Each letter of a
+    script without blanks is a word.
     """
     if text.isascii():
         return " ".join(_ALNUM.findall(_plain(text.lower())))
@@ -158,7 +159,7 @@ def fold(text: str) -> str:
 def numbers(folded: str) -> tuple[str, ...]:
     """Return the numbers of a folded text in ASCII digits. Sentences whose numbers differ are not duplicates.
 
-    Covers digits of all scripts, Roman numerals, and Chinese numerals, which come last.
+    Numbers are digits of all scripts, Roman numerals, and Chinese numerals, which come last in the result.
     """
     found = [_in_ascii(match[0]) for match in _NUMBER.finditer(folded) if match[0]]
     if not folded.isascii():
@@ -181,7 +182,7 @@ def joined(folded: str) -> str:
 
 
 def _plain(lowered: str) -> str:
-    """Undo the tokenisation of treebanks in lower-case text. A fast test skips the many texts without it."""
+    """Return a lower-case text without a treebank's tokenisation: "did n't" becomes "didn't"."""
     if " n't" in lowered or "b-" in lowered or "can not" in lowered or " n’t" in lowered:
         return _TREEBANK.sub(lambda match: " " if match[0] != " " else "", lowered)
     return lowered
@@ -198,16 +199,17 @@ def _sign(char: str) -> bool:
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return patterns for text beyond ASCII: a token, a folded word, and blanks between a letter and its mark.
+    """Return patterns for non-ASCII text: a token, a folded word, and blanks between a letter and its mark.
 
-    Such blanks occur in labelled Thai, Lao, Khmer and Burmese, which may be split into single code points.
+    Such blanks occur in labelled Thai, Lao, Khmer and Burmese text that is split into single code points.
     """
-    # Compiled on first use, because classifying all characters takes 20 ms and English text does not need it.
+    # The patterns are compiled on first use, because classifying all characters takes 20 ms and English text does not
+    # need them.
     signs = "".join(_ranges(n for n in chain(range(0xAD, 0x20000), range(0xE0000, 0xE0200)) if _sign(chr(n))))
     letter, word = rf"(?=\w)[{_UNSPACED}][{signs}]*+", rf"[^\W{_UNSPACED}](?:[^\W{_UNSPACED}]++|[{signs}]++)*+"
     # A mark without a letter before it belongs to the next token; a lone mark is a token, so that none is lost.
     token = re.compile(rf"[{signs}]*+(?:{letter}|{word}|[^\w\s{signs}][{signs}]*+)|[{signs}]+")
-    # A mark after a blank within a word still belongs to that word.
+    # A mark after a blank still belongs to the letter before the blank.
     gap = re.compile(rf"(?<=[{_UNSPACED}])\s+(?=[{signs}])")
     return token, re.compile(rf"[{signs}]*+(?:{letter}|{word})"), gap
 
@@ -235,19 +237,19 @@ class Marks:
 
     @property
     def tokens(self) -> Tokens:
-        """The tokenizer to use for this text; see `cutter`."""
+        """How to tokenise this text; see `cutter`."""
         return "blanks" if self.n >= _LEAST and self.spaced >= _EVIDENT * self.n else "words"
 
     @property
     def why(self) -> str:
-        """Reason for `tokens`, as part of a sentence."""
+        """The reason for the value of `tokens`, as part of a sentence."""
         if self.n < _LEAST:
             return f"{self.n} commas and final full stops in its first rows are too few to decide"
         return f"{self.spaced / self.n:.0%} of {self.n:,} commas and final full stops in its first rows are separate"
 
 
 def marks(texts: Iterable[str]) -> Marks:
-    """Count the commas and final full stops in cleaned texts."""
+    """Return the counts of commas and final full stops in cleaned texts."""
     n = spaced = 0
     for text in texts:
         for mark in _MARK.finditer(text):

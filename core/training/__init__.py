@@ -1,1 +1,1 @@
-"""Training: masked language modelling and taggers, on transformers' Trainer."""
+"""Training of masked language models, taggers and classifiers."""

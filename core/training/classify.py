@@ -1,8 +1,8 @@
 """Train a sequence classifier, and compute its probabilities (SOURCES.md, PVI).
 
-This module does not use transformers' Trainer, whose overhead would take longer than the training. A cross-validation
-trains dozens of classifiers for a minute each. No classifier is stored, and an interrupted one is trained again from
-the start.
+A cross-validation trains dozens of classifiers for a minute each. This module does not use transformers' Trainer,
+because its overhead would take longer than the training. Classifiers are not stored. If a training is interrupted, it
+is repeated from the start.
 """
 
 import time
@@ -26,7 +26,8 @@ from core.training.settings import ClassifySettings
 from core.training.threads import Threads
 
 LOG_SECONDS = 1.5
-POOL = 8  # batches drawn together; sorting within them by length saves padding and keeps the mixture random
+# Number of batches whose rows are sorted by length together. This saves padding and keeps the order nearly random.
+POOL = 8
 
 Logged = Callable[[float, int], None]
 Part = tuple[list[Ids], Tensor]
@@ -44,14 +45,14 @@ def train(
 ) -> None:
     """Train on `inputs` and their `labels` `(n,)`; the same seed gives the same weights.
 
-    log: called with the mean loss since its last call (bits per mention) and the step (from 1). The unit of the
-    reported progress is sub-word pieces. Errors: Cancelled, ResourceError if memory runs out.
+    log: function of the mean loss since the previous call (bits per mention) and the number of the step (from 1).
+    Progress is reported in sub-word pieces. Errors: Cancelled, ResourceError if memory runs out.
     """
     torch.manual_seed(seed)
     classifier.encoder.get_input_embeddings().requires_grad_(not settings.keep_embeddings)
     optimizer, schedule = _optimizer(classifier, settings, settings.epochs * -(-len(inputs) // settings.batch_size))
     total, done, step = settings.epochs * sum(map(len, inputs)), 0, 0
-    # Only the log reads the losses, so the host seldom waits for the GPU.
+    # Collect the losses without reading them. Only `log` reads them, so the host seldom waits for the GPU.
     logged, losses = float("-inf"), list[Tensor]()
     work = f"classifier, {settings.batch_size} mentions of at most {max(map(len, inputs), default=0)} pieces"
     smaller = Smaller(classifier, work, classifier.device, report)
@@ -77,7 +78,7 @@ def train(
 
 
 def log2_probabilities(classifier: Classifier, inputs: Sequence[Ids], report: Reporter) -> FloatArray:
-    """Return log2 of each class's probability for each input, `(n, k)` float64."""
+    """Return log2 of the probability of each of k classes for each of n inputs, `(n, k)` float64."""
     classifier.eval()
     result = np.zeros((len(inputs), classifier.last_layer.out_features))
     halved = Halved(f"asking a classifier of width {classifier.last_layer.in_features}", classifier.device)
@@ -114,7 +115,7 @@ def _optimizer(
 
 
 def _batches(lengths: Sequence[int], settings: ClassifySettings, seed: int) -> Iterator[list[int]]:
-    """Yield the rows of each step, for all epochs, drawn by seed and epoch; rows of a batch have similar lengths."""
+    """Yield the rows of each step of all epochs, drawn by seed and epoch. The rows of a batch have similar lengths."""
     size, pool = settings.batch_size, POOL * settings.batch_size
     for epoch in range(settings.epochs):
         rng = np.random.default_rng([seed, epoch])
@@ -136,14 +137,15 @@ def _gradients(
 ) -> Tensor:
     """Add a batch's gradients and return its mean loss in nats.
 
-    times: factor by which the batch is cut into more parts than usual. step: number of the step, which seeds dropout.
+    times: cut the batch into this many times as many parts as usual. step: number of the step, which seeds dropout.
     """
     parts = parts_of(times * (PARTS if parallel else 1))
     n = sum(len(inputs) for inputs, _ in parts)
 
     def loss_of(part: Part) -> Tensor:
         inputs, labels = part
-        # Divide the sum by n instead of averaging the parts: parts differ in size, but every mention weighs the same.
+        # Divide each sum by n instead of averaging per part, so that every mention has the same weight in parts of any
+        # size.
         return cross_entropy(classifier(inputs), to_device(labels, classifier.device), reduction="sum") / n
 
     if parallel:

@@ -1,8 +1,8 @@
-"""Turn a Trainer's logs into metrics of the run, and a request to stop into a checkpoint and `Cancelled`.
+"""Report a Trainer's logs as metrics of the run. If the user cancels, write a checkpoint and raise `Cancelled`.
 
-Use it with `logging_strategy="no"` and `save_strategy="no"`, because this module decides by elapsed time when to log
-and to save. `state.num_input_tokens_seen` must count pieces without padding: set the Trainer's
-`include_num_input_tokens_seen`, or add the pieces in the training loop.
+Set the Trainer's `logging_strategy` and `save_strategy` to "no", because this module logs and saves by elapsed time.
+`state.num_input_tokens_seen` must count pieces without padding: set the Trainer's `include_num_input_tokens_seen`, or
+add the pieces in the training loop.
 """
 
 import os
@@ -29,24 +29,28 @@ Saved = Callable[[Checkpoint], None]
 
 LOG_SECONDS = 2.0  # seconds between two points of a curve; four metrics then give two events per second
 CHECKPOINT_SECONDS = 60.0
-HEAD = "head.safetensors"  # weights of a head that was fitted first, with the encoder frozen
-BEST = "best.safetensors"  # weights of the best epoch, stored beside or inside a checkpoint
-STRIDE = 8  # number of steps between agreements of the processes to log, save or stop; agreeing waits for the GPU
-_TALKATIVE = (PrinterCallback, ProgressCallback)  # print to stdout, which is reserved for results
+# Weights of a head that was fitted first, while the encoder was frozen.
+HEAD = "head.safetensors"
+# Weights of the best epoch, stored beside or inside a checkpoint.
+BEST = "best.safetensors"
+# Several processes agree every STRIDE steps if they log, save or stop; each agreement waits for the GPU.
+STRIDE = 8
+# These callbacks print to stdout, which is reserved for results.
+_TALKATIVE = (PrinterCallback, ProgressCallback)
 _NO_CURVES = ("_runtime", "_per_second", "_time")
 
 
 class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is untyped here
     """Reports a Trainer's metrics, and its progress in optimizer steps.
 
-    The metrics are `loss`, `learning_rate`, `grad_norm` (before clipping), `tokens_per_second` and everything logged
-    as `dev_...`; on a GPU also `gpu_memory_gb`, `gpu_used_gb` and `gpu_busy`. seed: appended to the name of every
-    metric, as in `loss@1`. checkpoint_seconds: time between two checkpoints; inf: write one only if the user cancels.
-    saved: called with every complete checkpoint, e.g. `RunContext.checkpoint`.
+    The metrics are `loss`, `learning_rate`, `grad_norm` (before clipping), `tokens_per_second` and everything logged as
+    `dev_...`; on a GPU also `gpu_memory_gb`, `gpu_used_gb` and `gpu_busy`. seed: appended to the name of every metric,
+    as in `loss@1`. checkpoint_seconds: time between two checkpoints; inf: write a checkpoint only if the user cancels.
+    saved: function that is called with every complete checkpoint, e.g. `RunContext.checkpoint`.
 
-    If `report.check()` raises, training stops after this step, a checkpoint is written, and `Cancelled` is raised
-    again. If several processes train, only the first one reports. All of them log, save and stop at the same steps,
-    which are multiples of STRIDE.
+    If `report.check()` raises `Cancelled`, training stops after the current step, a checkpoint is written, and
+    `Cancelled` is raised again. If several processes train, only the first process reports. All of them log, save and
+    stop at the same steps.
     """
 
     def __init__(
@@ -71,7 +75,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object
     ) -> None:
         self._saved = time.monotonic()
-        self._logged = float("-inf")  # so that every curve has a point at the first step
+        self._logged = float("-inf")  # log the first step, so that every curve begins there
         self._count_from(state)
         if args.process_index == 0:
             self.report.progress(state.global_step, state.max_steps, "steps")
@@ -85,7 +89,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         now = time.monotonic()
         due = (now - self._logged >= LOG_SECONDS, now - self._saved >= self.checkpoint_seconds)
         agreed = args.world_size == 1 or state.global_step % STRIDE == 1
-        # Between two agreements, no process may act on a request that the other processes do not know of.
+        # Between two agreements, no process may log, save or stop, because the others would not do the same.
         log, save = self._listen(args, control, *due) if agreed else (False, False)
         if log or state.global_step >= state.max_steps or self.cancelling:
             control.should_log = True
@@ -98,7 +102,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         if self.cancelling:
             # Write the checkpoint without evaluating; the resumed training evaluates this epoch.
             control.should_evaluate = False
-        control.should_log |= control.should_evaluate  # this may be the last point if training stops early
+        control.should_log |= control.should_evaluate  # log the loss, because training may end with this epoch
 
     def on_prediction_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object
@@ -153,11 +157,11 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         return agreed
 
     def _speed(self, state: TrainerState) -> dict[str, float]:
-        """Return pieces per second since the last point; padding, evaluations and checkpoints do not count."""
+        """Return pieces per second since the last point of the curve, without padding, evaluations and checkpoints."""
         (then, pieces), now = self._from, time.monotonic()
         self._count_from(state)
         self._logged = now
-        # An average since the start would hide a recent slowdown, e.g. by other programs.
+        # Use only the pieces since the last point, because an average since the start would hide a recent slowdown.
         seen = state.num_input_tokens_seen - pieces
         return {"tokens_per_second": seen / (now - then)} if seen and now > then else {}
 
@@ -215,7 +219,7 @@ def _is_metric(name: str) -> bool:
 
 
 def _agree(args: TrainingArguments, wishes: list[bool]) -> list[bool]:
-    """Return the first process's `wishes` in every process, because all must leave the loop at the same step."""
+    """Return the first process's `wishes` (see `_listen`) in every process, so that all log, save and stop together."""
     if args.world_size == 1:
         return wishes
     import torch
@@ -226,9 +230,10 @@ def _agree(args: TrainingArguments, wishes: list[bool]) -> list[bool]:
 
 
 def _of_card(device: "torch.device") -> dict[str, float]:
-    """Return metrics of the GPU: this process's peak memory, and all programs' memory and use; {} on a CPU.
+    """Return metrics of the GPU; {} on a CPU.
 
-    Memory is in GB, use in percent. The values for all programs come from the driver.
+    The metrics are this process's peak memory (GB), and the memory (GB) and utilisation (percent) of all programs, as
+    the driver reports them.
     """
     import torch
 

@@ -47,19 +47,23 @@ from core.training.settings import Settings
 from core.training.threads import Threads
 
 BATCH = 64  # sentences per batch when dev loss is computed
-WITHIN = 0.1  # largest share of the training's time that evaluations within epochs take
-# Called with the epochs so far, the dev sentences and their predictions.
+
+# Maximum share of the training's time that is spent on evaluations within epochs.
+WITHIN = 0.1
+# Function of the number of epochs so far, the dev sentences and their predictions.
 Watch = Callable[[float, Sequence[Sentence], Sequence[Prediction]], None]
-MOST = 1000  # most dev sentences used to fit the temperature or a dictionary's scale; enough to fit one number
-SCALES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)  # factors of a dictionary's scores
+# Maximum number of dev sentences that are used to fit a temperature or a scale. One number needs no more.
+MOST = 1000
+# Factors by which `fit_names` tries to scale a dictionary's scores.
+SCALES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 
 
 @dataclass(slots=True, kw_only=True)
 class Epochs:
     """Record of the epochs so far.
 
-    dev_f1: one per epoch, percent. dev_loss: one per epoch if it selects the best epoch, else empty. best: number of
-    the kept epoch, from 1; 0 before the first. seconds: training time over all attempts.
+    dev_f1: dev F1 of each epoch, percent. dev_loss: dev loss of each epoch if it selects the best epoch, else empty.
+    best: number of the kept epoch, from 1; 0 before the first. seconds: training time over all attempts.
     """
 
     dev_f1: list[float] = field(default_factory=list)
@@ -111,7 +115,8 @@ class Finetuning(Durable):
             model=tagger,
             args=arguments,
             train_dataset=train,
-            # Any list that is not empty: with an empty one the Trainer never calls `evaluate`, which uses `dev` itself.
+            # Any list that is not empty. With an empty list, the Trainer would not call `evaluate`, which uses
+            # `self.dev`.
             eval_dataset=[None],
             data_collator=self._collate,
             optimizers=(optimizer_of(tagger, settings), None),
@@ -121,11 +126,11 @@ class Finetuning(Durable):
         self.threads: Threads | None = None
         work = f"tagger, {settings.batch_size} sentences"
         self._smaller = Smaller(tagger, work, tagger.device, events.report)
-        # `Threads` needs a model of transformers, which a recurrent network does not have.
+        # `Threads` needs a model of transformers, so it cannot train a recurrent network.
         alone = arguments.world_size == 1 and tagger.device.type == "cpu" and hasattr(tagger, "model")
         self._n_parts = settings.parts if alone else 1
         self._began = time.monotonic()
-        self._within = 0.0  # seconds of the evaluations within epochs
+        self._within = 0.0  # seconds spent on evaluations within epochs so far
         listen(self, events)
         if dev_every:
             self.add_callback(_WithinEpochs(self, dev_every))
@@ -149,11 +154,14 @@ class Finetuning(Durable):
             return super().train(*args, **kw)
 
     def create_scheduler(self, num_training_steps: int, optimizer: torch.optim.Optimizer | None = None) -> LRScheduler:
-        """Create the schedule. With `decay`, it computes the rate from the epochs so far, also after a resume."""
+        """Return the learning rate schedule.
+
+        With `decay`, the schedule computes the rate from the scores of the epochs so far, also after a resume.
+        """
         if self.settings.decay == 1:
             scheduler: LRScheduler = super().create_scheduler(num_training_steps, optimizer)
             return scheduler
-        # The scheduler multiplies the initial rate, so return the rate divided by the initial one.
+        # `LambdaLR` multiplies the initial rate by the result, so return the rate divided by the initial rate.
         settings = self.settings
         share = lambda step: settings.rate(self.epochs.dev_f1, self.epochs.dev_loss) / settings.learning_rate
         self.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer or self.optimizer, share)
@@ -165,7 +173,7 @@ class Finetuning(Durable):
     def training_step(
         self, model: torch.nn.Module, inputs: Features, num_items_in_batch: Tensor | int | None = None
     ) -> Tensor:
-        """Add the gradients of a batch, and return its loss divided by the number of words in the optimizer step."""
+        """Compute and add the gradients of a batch. Return its loss divided by the words of the optimizer step."""
         parts, state = inputs["parts"], self.state
         if self.settings.in_turn and state.global_step % self.an_epoch == 0:
             self._roll_back()
@@ -194,8 +202,7 @@ class Finetuning(Durable):
     def _roll_back(self) -> None:
         """Restore the best weights after an epoch that was not the best.
 
-        This function is called at the start of the next epoch. A training that is resumed there therefore restores
-        these weights too.
+        It is called at the start of the next epoch, so that a training that resumes there restores these weights too.
         """
         if self.epochs.best < len(self.epochs.dev_f1):
             self.tagger.load_state_dict(self.best)
@@ -205,7 +212,7 @@ class Finetuning(Durable):
         try:
             found = _found(self.tagger, self.dev, _Cancellable(self))
         except Cancelled:
-            return {}  # the next checkpoint does not contain this epoch's record, so a resumed training evaluates again
+            return {}  # without a record of this epoch, a resumed training evaluates it again
         table, epochs = evaluate(self.dev, found, self.types), self.epochs
         metrics = _metrics("dev_f1", table)
         epochs.dev_f1.append(table.f1())
@@ -239,7 +246,7 @@ class Finetuning(Durable):
         if self.watch and self.args.should_save:
             self.watch(self.state.global_step / self.an_epoch, self.dev, found)
         metrics = _metrics("dev_f1_within", evaluate(self.dev, found, self.types))
-        # The Trainer's own log would store these points in every checkpoint.
+        # Report the metrics directly, because the Trainer's own log would store them in every checkpoint.
         self.events.on_log(self.args, self.state, self.control, metrics)
         self.events.on_evaluate(self.args, self.state, self.control)
         self._within += time.monotonic() - began
@@ -247,7 +254,7 @@ class Finetuning(Durable):
     def _save_checkpoint(self, model: torch.nn.Module, trial: object) -> None:
         folder = Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}"
         if self.best and self.args.should_save:
-            # Write before the Trainer's state. The state comes last and marks the checkpoint as complete.
+            # Write this file before the Trainer's state, because the state marks the checkpoint as complete.
             folder.mkdir(parents=True, exist_ok=True)
             record = asdict(self.epochs) | {"seconds": self.seconds()}
             save_file(self.best, folder / BEST, metadata={"epochs": json.dumps(record)})
@@ -275,7 +282,7 @@ class Finetuning(Durable):
         return self.epochs
 
     def go_on_from(self, checkpoint: Path) -> None:
-        """Restore the record of the epochs from a checkpoint, and evaluate the last epoch if the record lacks it."""
+        """Restore the record of the epochs from a checkpoint. Evaluate the last epoch if the record lacks it."""
         if (checkpoint / BEST).exists():
             with safe_open(checkpoint / BEST, framework="pt") as file:
                 self.epochs = Epochs(**json.loads(file.metadata()["epochs"]))
@@ -293,7 +300,7 @@ class Finetuning(Durable):
 
 
 class _WithinEpochs(TrainerCallback):  # type: ignore[misc]  # transformers is untyped here
-    """Evaluates on dev every `every` steps, except at the end of an epoch, where the Trainer evaluates."""
+    """Evaluates on dev after every `every` steps, except at the end of an epoch, when the Trainer does this itself."""
 
     def __init__(self, trainer: Finetuning, every: int) -> None:
         self.trainer, self.every = trainer, every
@@ -304,7 +311,7 @@ class _WithinEpochs(TrainerCallback):  # type: ignore[misc]  # transformers is u
 
 
 class _Cancellable(Silent):
-    """Raises Cancelled if the user cancels during an evaluation on dev."""
+    """Reporter of an evaluation on dev. Its method `check` raises Cancelled if the user cancels."""
 
     def __init__(self, trainer: Finetuning) -> None:
         self.trainer = trainer
@@ -333,7 +340,7 @@ def arguments_of(folder: Path, settings: Settings, seed: int, device: torch.devi
         seed=seed,
         data_seed=seed,
         num_train_epochs=settings.epochs,
-        # The batch is divided among all processes and parts; round up if it does not divide evenly.
+        # Sentences per process and part, rounded up.
         per_device_train_batch_size=-(-settings.batch_size // (settings.accumulation * world)),
         gradient_accumulation_steps=settings.accumulation,
         max_grad_norm=settings.clip,
@@ -357,7 +364,7 @@ def arguments_of(folder: Path, settings: Settings, seed: int, device: torch.devi
 
 
 def loss_of(tagger: Tagger, dev: Sequence[Sentence], moved: Callable[[Features], Features]) -> float:
-    """Return the mean loss per dev word. moved: moves features to the tagger's device."""
+    """Return the mean loss per dev word. moved: function that moves features to the tagger's device."""
     # Leave out sentences with types that the tagger does not know, because no tag would be right for them.
     known = [s for s in dev if s.tokens and {entity.type for entity in s.entities or ()} <= set(tagger.types)]
     total = words = 0.0
@@ -372,12 +379,12 @@ def loss_of(tagger: Tagger, dev: Sequence[Sentence], moved: Callable[[Features],
 
 
 def score(tagger: Tagger, gold: Sequence[Sentence], types: Sequence[str], report: Reporter) -> Evaluation:
-    """Evaluate the tagger strictly on `gold`, with its own decoding."""
+    """Return the strict evaluation of the tagger's best tags against `gold`."""
     return evaluate(gold, _found(tagger, gold, report), types)
 
 
 def _metrics(name: str, table: Evaluation) -> dict[str, float]:
-    """Return the F1 of all types and of each type, as metrics with this name."""
+    """Return the F1 over all types and of each type, as {name of the metric: F1}."""
     return {name: table.f1()} | {str(MetricName(name, type)): f1 for type, f1 in table.by_type().items()}
 
 
@@ -386,7 +393,7 @@ def _found(tagger: Tagger, gold: Sequence[Sentence], report: Reporter) -> list[P
 
 
 def fit_temperature(tagger: Tagger, dev: Sequence[Sentence], report: Reporter) -> float:
-    """Set the temperature that best calibrates the tagger's confidences on dev, and return it.
+    """Set the tagger's temperature to the value that calibrates its confidences best on dev, and return this value.
 
     The temperature does not change the entities.
     """
@@ -397,10 +404,10 @@ def fit_temperature(tagger: Tagger, dev: Sequence[Sentence], report: Reporter) -
 
 
 def fit_names(tagger: Tagger, dev: Sequence[Sentence], types: Sequence[str], report: Reporter) -> float:
-    """Scale the scores of the tagger's dictionary by the factor of `SCALES` with the highest dev F1, and return it.
+    """Scale the scores of the tagger's dictionary by the factor with the highest dev F1, and return this factor.
 
     A tagger trained on few sentences gives the dictionary too little weight, because it has memorised these sentences.
-    If several factors give the same F1, the one nearest to 1 is used. Return 1.0 if the tagger has no dictionary.
+    Among factors with the same F1, the factor nearest to 1 is used. Return 1.0 if the tagger has no dictionary.
     """
     names = getattr(tagger, "names", None)
     if not isinstance(names, NameFeatures):
@@ -451,15 +458,16 @@ def finetune(
     stopped: Callable[[Epochs], None] | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> Epochs:
-    """Train `tagger` and leave it with the weights of its best epoch on dev.
+    """Train `tagger`, load the weights of the kept epoch into it, and return the record of its epochs.
 
     types: entity types to evaluate, by default all types of `train` and `dev`. weights: factor of each training
-    sentence's loss. assisting: sentences of another corpus to train on too (`Joined`, `Alternating`). assisting_weight:
-    factor of the assisting sentences' loss. copies: function that copies training sentences (`Contrasted`). folder:
-    folder for the checkpoints; training resumes from the last one, with the same result as without interruption. saved:
-    called with every checkpoint. watch: called after each evaluation with the epochs so far, the dev sentences and
-    their predictions. dev_every: report dev F1 every this many steps within an epoch; 0: only after each epoch.
-    stopped: called if the user cancels after at least one epoch. Errors: Cancelled, ResourceError if memory runs out.
+    sentence's loss. assisting: sentences of another corpus that the tagger is also trained on (`Joined`,
+    `Alternating`). assisting_weight: factor of the assisting sentences' loss. copies: function that copies training
+    sentences (`Contrasted`). folder: folder for the checkpoints; training resumes from the last one, with the same
+    result as without interruption. saved: called with every checkpoint. watch: called after each evaluation with the
+    number of epochs so far, the dev sentences and their predictions. dev_every: report dev F1 every this many steps
+    within an epoch; 0: only after each epoch. stopped: called with the record of the epochs if the user cancels after
+    at least one epoch. Errors: Cancelled, ResourceError if memory runs out.
     """
     rows = laid_out(train, weights, assisting, assisting_weight, settings)
     rows = Contrasted(rows, copies) if copies else rows
@@ -491,11 +499,11 @@ def lpft(
     stopped: Callable[[Epochs], None] | None = None,
     **options: Unpack[Options],
 ) -> Epochs:
-    """Call `finetune` twice: first train the head with a frozen encoder, then all weights.
+    """Train first the head with a frozen encoder, then all weights; return the epochs of the second stage.
 
-    Both stages have the same settings, but each has its own optimizer and schedule. Stage 2 starts from the best epoch
-    of stage 1. Return the epochs of stage 2, with the seconds of both stages. If the user cancels in stage 1, no tagger
-    is kept.
+    Both stages have the same settings, but each has its own optimizer and schedule. The second stage starts from the
+    best epoch of the first. The returned `seconds` include both stages. If the user cancels in the first stage, no
+    tagger is kept.
     """
     done = folder / HEAD
     if done.exists():
@@ -525,7 +533,7 @@ def lpft(
 @contextmanager
 def frozen_encoder(tagger: Tagger) -> Iterator[None]:
     """Freeze the encoder within this context. Only the last layer, other new layers and the CRF are trained."""
-    # `parameter_groups` always returns the encoder as its first group. The rates do not matter here.
+    # The first group is always the encoder. Learning rates of 0 will do, because only the parameters are used.
     encoder = tagger.parameter_groups(0.0, 0.0)[0]["params"]
     # A learning rate of 0 is not enough: AdamW would still decay the weights, and gradients would still be computed.
     for parameter in encoder:
@@ -538,7 +546,7 @@ def frozen_encoder(tagger: Tagger) -> Iterator[None]:
 
 
 class StageReporter:
-    """Renames the curves of an earlier stage. With the name `head`, `loss@1` becomes `head_loss@1`."""
+    """Prefixes the metrics of an earlier stage with its name: `loss@1` of the stage `head` becomes `head_loss@1`."""
 
     def __init__(self, report: Reporter, name: str) -> None:
         self.stage, self.progress, self.note, self.check = report.stage, report.progress, report.note, report.check

@@ -1,8 +1,8 @@
 """Train a tagger on another labelled corpus first, and start the tagger of L_C from it (SOURCES.md, Transfer).
 
-The first tagger has an output layer of its own for all types of the other corpus, so the encoder also learns from types
-that L_C lacks. `PieceTagger.begin_from` then copies the encoder, and the output weights of the types that both corpora
-have. A seed's folder has
+The first tagger has an output layer for all types of the other corpus, so its encoder also learns from types that L_C
+lacks. `PieceTagger.begin_from` then copies the encoder, and the output weights of the types that both corpora have. A
+seed's folder has
 
 first/               checkpoints of the first training; removed when it has ended
 first.safetensors    weights of the first tagger, whose presence shows that the first training has ended
@@ -27,12 +27,12 @@ from core.training.finetune import Epochs, StageReporter, finetune
 from core.training.rows import Copies
 from core.training.settings import Settings
 
-FILE, CURVES = "first.safetensors", "first"  # CURVES: folder of this stage and prefix of its metrics
+FILE, CURVES = "first.safetensors", "first"  # CURVES: name of the stage's folder, and prefix of its metrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class First:
-    """A tagger of another corpus. weights: the tagger's state, on the CPU. seconds: training time."""
+    """A tagger that was trained on another corpus. weights: its state, on the CPU. seconds: training time."""
 
     types: Sequence[str]
     weights: dict[str, Tensor]
@@ -54,7 +54,7 @@ def train_first(
     stopped: Callable[[PieceTagger], None] | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> First:
-    """Return a tagger trained on another corpus. Train it, or load it from `folder` if it is already trained.
+    """Return a tagger of another corpus: loaded from `folder` if it was trained before, else newly trained.
 
     made: function that returns a new tagger, and a function to call after the training (`tagging.network.save_memory`).
     dev: dev set of L_C; its F1 is only shown as a curve. settings: from `Settings.brief`. folder: the seed's folder.

@@ -19,7 +19,8 @@ LORA = (
     "Rank of LoRA, usually 8; 0: train the encoder's own weights. LoRA trains small matrices beside the encoder's "
     "linear layers and adds them at the end. It saves memory for encoders of 100 million parameters or more."
 )
-PARTS = 2  # parts per step on a CPU; more were slower on two cores, because each computes gradients for all weights
+# Parts per step on a CPU. More parts were slower on two cores, because each part computes gradients for all weights.
+PARTS = 2
 IN_PARTS = (
     "On a CPU: number of parts that a step is cut into. Each part has its own thread, so N parts use up to N cores. "
     "The number of parts changes the last digits of results."
@@ -28,8 +29,10 @@ CHECKPOINTING = (
     "Keep only the output of each layer and recompute the rest for the gradients. This needs less memory and a third "
     "more time; results stay the same."
 )
-LARGE = 100_000_000  # parameters from which LoRA is worthwhile
-LORA_FASTER = 20  # LoRA's default learning rate, in multiples of the rate for all weights (SOURCES.md, LoRA)
+# Number of parameters from which LoRA saves memory.
+LARGE = 100_000_000
+# With LoRA, the default learning rate is multiplied by this factor (SOURCES.md, LoRA).
+LORA_FASTER = 20
 
 
 def lora_note(model: "PreTrainedModel", rank: int) -> str:
@@ -44,15 +47,15 @@ def lora_note(model: "PreTrainedModel", rank: int) -> str:
 
 
 def checkpoint_layers(model: "PreTrainedModel", name: str) -> None:
-    """Checkpoint the activations of every layer of `model` (Chen et al. 2016). name: the encoder's name, for errors.
+    """Recompute the activations of every layer of `model` in the backward pass (Chen et al. 2016).
 
-    transformers' own switch is not used, because MPNet and ALBERT do not support it. Errors: ModelError if layers share
-    weights.
+    name: the encoder's name, for errors. transformers' own option is not used, because MPNet and ALBERT do not support
+    it. Errors: ModelError if layers share weights.
     """
     from core.models.layers import layers_of
 
     for layer in layers_of(model, name, "leave checkpointing out"):
-        layer.__dict__["forward"] = partial(_recomputed, layer, layer.forward)  # torch calls this attribute
+        layer.__dict__["forward"] = partial(_recomputed, layer, layer.forward)  # a module calls its attribute `forward`
 
 
 def _recomputed(layer: Any, forward: Any, *inputs: Any, **kw: Any) -> Any:
@@ -67,9 +70,9 @@ def _recomputed(layer: Any, forward: Any, *inputs: Any, **kw: Any) -> Any:
 
 
 class Smaller:
-    """Runs each optimizer step in parts that fit into memory. The parts' gradients add up to the whole step's.
+    """Runs each optimizer step in parts that fit into memory. The gradients of the parts are added up.
 
-    work: name of the kind of step, under which an earlier run may have stored its number of parts (`parts_kept`).
+    work: name of the kind of step. An earlier run may have stored the number of parts for this name (`parts_kept`).
     """
 
     def __init__(self, model: "torch.nn.Module", work: str, device: "torch.device", report: Reporter) -> None:
@@ -85,11 +88,11 @@ class Smaller:
             )
 
     def step(self, work: Callable[[int], Result], most: int) -> Result:
-        """Return `work(times)`, and try again in smaller parts if memory runs out.
+        """Return `work(times)`; if memory runs out, call it again with smaller parts.
 
-        `work` adds the gradients of a step that is cut into `times` times as many parts as usual. If memory runs out,
-        this step and all later ones are cut into twice as many parts. most: largest possible `times`. Errors: the error
-        of `work` if the step cannot be cut further.
+        work: function that adds the gradients of a step, cut into `times` times as many parts as usual. If memory runs
+        out, this step and all later ones are cut into twice as many parts. most: largest possible `times`. Errors: the
+        error of `work` if the step cannot be cut further.
         """
         while True:
             times = min(self.times, most)
@@ -98,9 +101,10 @@ class Smaller:
             except Exception as error:
                 if not memory_ran_out(error) or times >= most:
                     raise
-            # Not inside the `except` block: there the error's frames would still hold the memory.
+            # Retry outside of the `except` block; inside it, the error's stack frames would still keep the memory in
+            # use.
             self.times = 2 * times
-            self._model.zero_grad()  # drop the gradients of the parts that did fit
+            self._model.zero_grad()  # delete the gradients of the parts that did fit
             release_memory()
             keep_parts(self._work, self._device, self.times)
             self._report.note(
@@ -110,7 +114,7 @@ class Smaller:
 
 @contextmanager
 def memory_watched(batch_size: int, accumulation: int = 0) -> Iterator[None]:
-    """Turn an out-of-memory error into a ResourceError that tells the user what to do; pass on other errors.
+    """If memory runs out, raise a ResourceError that advises the user. Other errors stay unchanged.
 
     accumulation: number of parts of a batch; 0 if the training does not have this option.
     """
@@ -120,7 +124,7 @@ def memory_watched(batch_size: int, accumulation: int = 0) -> Iterator[None]:
         if not memory_ran_out(error):
             raise
         advice = "set a smaller batch_size, or choose a smaller encoder."
-        if accumulation:  # advise more parts, not a smaller batch, because the steps and results then stay the same
+        if accumulation:  # advise more parts, because a smaller batch would change the results
             advice = (
                 f"set accumulation to {2 * accumulation}, which cuts the same batch into smaller parts, or use "
                 "checkpointing, lora or a smaller encoder."

@@ -7,8 +7,11 @@ from core.config import Config, option
 from core.models.mlm import Unit
 from core.training.memory import CHECKPOINTING, IN_PARTS, LORA, LORA_FASTER, PARTS
 
-QUICK_STEPS = 1500  # about 100,000 sentences
-PACKED = 512  # pieces per packed row; texts of up to WHOLE pieces are not cut
+# Maximum number of steps of `quick`, about 100,000 sentences.
+QUICK_STEPS = 1500
+# Number of pieces in a row that is filled with whole texts.
+PACKED = 512
+# Maximum number of pieces of a text that is not cut before it is packed into rows.
 WHOLE = 8192
 
 Balance = Literal["none", "upsample_TC", "downsample_SC"]
@@ -18,12 +21,12 @@ Balance = Literal["none", "upsample_TC", "downsample_SC"]
 class Settings:
     """Complete settings of a pre-training; presets are filled in.
 
-    batch_size: sentences per optimizer step over all processes. accumulation: least number of parts that a step's batch
-    is cut into; the step stays the same. max_steps, max_pieces: if not 0, number of steps or pieces to train, instead
-    of `epochs`. patience: training ends after this many epochs without a better dev loss on T_C, and the best epoch's
-    weights are kept (SOURCES.md, Forgetting); 0: train all epochs and keep the last one's weights, as in the papers.
-    lora: rank of the LoRA matrices; 0: train all weights. checkpointing: recompute the activations of every layer.
-    parts: number of parts of a step on a CPU, one thread each.
+    batch_size: sentences per optimizer step over all processes. accumulation: minimum number of parts that a batch is
+    cut into; the optimizer step stays the same. max_steps, max_pieces: if not 0, number of steps or pieces to train,
+    instead of `epochs`. patience: training ends after this many epochs without a better dev loss on T_C, and the
+    weights of the best epoch are kept (SOURCES.md, Forgetting); 0: train all epochs and keep the weights of the last,
+    as in the papers. lora: rank of the LoRA matrices; 0: train all weights. checkpointing: recompute the activations of
+    every layer. parts: number of parts of a step on a CPU, one thread each.
     """
 
     epochs: int
@@ -44,7 +47,7 @@ class Settings:
 
 
 class MlmSettings(Config):
-    """Settings of masked language modelling. None: the preset's value."""
+    """Settings of masked language modelling. A setting that is None has the preset's value."""
 
     preset: Literal["quick", "paper", "custom"] = option(
         "quick",
@@ -110,11 +113,14 @@ class MlmSettings(Config):
         return epochs
 
     def full_steps(self, rows: int) -> int:
-        """Return the number of optimizer steps in all epochs, if an epoch has `rows` rows."""
+        """Return the number of optimizer steps in all epochs. rows: number of rows in one epoch."""
         return self.n_epochs * -(-rows // self.batch_size)
 
     def steps(self, rows: int) -> int:
-        """Return the number of optimizer steps, limited by the preset and `max_steps` but not by `max_pieces`."""
+        """Return the number of optimizer steps: `max_steps` if set, else all epochs, with the limit of `quick`.
+
+        Here, the only effect of `max_pieces` is that `quick` has no limit.
+        """
         full = self.full_steps(rows)
         hurried = self.preset == "quick" and not self.max_pieces
         return self.max_steps or (min(full, QUICK_STEPS) if hurried else full)

@@ -1,9 +1,9 @@
 """The device of a run, and the processes of a run under torchrun.
 
 A run computes on a GPU that no other run uses, else on the CPU, and records the device. Under torchrun the first
-process owns the run: only this process holds the run's lock and writes its events and result. It announces the run in
-torchrun's store. The other processes wait for the announcement and read the same corpora. Each of them then computes
-its share of every step, or trains some of the seeds.
+process owns the run: only this process holds the run's lock and writes its events and result. It announces the run's id
+in torchrun's store. The other processes wait for this id and read the same corpora. Each process then computes its
+share of every step, or trains some of the seeds.
 """
 
 import os
@@ -40,16 +40,16 @@ _announced: set[str] = set()
 def on_device(job: Job, precision: "Precision" = "auto", *, alone: bool = True) -> Iterator["torch.device"]:
     """Yield a device for the work within this context, and release its memory afterwards.
 
-    Load models only inside the context, so that nothing stays on the GPU. A process takes the first free GPU and keeps
-    it. alone: True to lock the CPU if the run computes on it, as trainings do. Errors: ResourceError if the device of
-    `--device` is missing.
+    Load models only inside the context, so that nothing stays on the GPU. A process locks the first free GPU, and later
+    contexts use the same one. alone: True to lock the CPU if the run computes on it, as trainings do. Errors:
+    ResourceError if the device of `--device` is missing.
     """
     from core.models import devices
     from core.models.devices import prepare_attention, release_memory
 
     with ExitStack() as stack:
         device = _taken(job, stack)
-        if device.type == "cpu" and alone and not rank():  # the processes of one run share the first one's lock
+        if device.type == "cpu" and alone and not rank():  # the first process's lock is for the whole run
             stack.enter_context(device_lock(job.home, cards.processor_lock(), job.context))
         if device.type == "cuda":
             prepare_attention()
@@ -57,7 +57,7 @@ def on_device(job: Job, precision: "Precision" = "auto", *, alone: bool = True) 
         job.context.runs_on(words, devices.name_of(device))
         if reason := devices.hindrance():
             job.context.note(reason)
-        release_memory()  # restarts the count of peak memory
+        release_memory()  # also resets the record of peak GPU memory
         try:
             yield device
         finally:
@@ -69,11 +69,11 @@ def _taken(job: Job, stack: ExitStack) -> "torch.device":
     from core.models import devices
     from core.models.devices import hindrance, pick_device
 
-    dealt = "LOCAL_RANK" in os.environ  # torchrun assigns GPUs by rank
+    dealt = "LOCAL_RANK" in os.environ  # set by torchrun, which assigns GPUs by rank
     free = _dealt(cards.usable()) if dealt else cards.usable()
     if not free:
         device = pick_device()
-        if device.type == "cuda":  # torch finds a GPU, but the driver does not list it
+        if device.type == "cuda":  # torch finds a GPU that the driver does not list
             stack.enter_context(device_lock(job.home, devices.lock_of(device), job.context))
         else:
             cards.check()
@@ -107,9 +107,9 @@ def _dealt(usable: tuple[cards.Card, ...]) -> tuple[cards.Card, ...]:
 
 
 def worker_device(precision: "Precision" = "auto") -> tuple[str, str]:
-    """Describe the device and precision of a worker process in words; also return the device's name.
+    """Return a description of a worker process's device and precision, and the device's name.
 
-    The engine (Ray) has assigned the device.
+    The cluster engine (Ray) has assigned the device to the worker.
     """
     from core.models import devices
     from core.models.devices import prepare_attention
@@ -122,7 +122,7 @@ def worker_device(precision: "Precision" = "auto") -> tuple[str, str]:
 
 
 def rank() -> int:
-    """Return the number of this process; 0 if it is the only one."""
+    """Return this process's rank under torchrun; 0 if it is the only process."""
     return int(os.environ.get("RANK", "0"))
 
 
@@ -143,8 +143,8 @@ def train_along(home: Path, kinds: Mapping[str, Kind]) -> None:
     except Cancelled:
         raise
     except Exception as error:
-        # Report the error only while the first process runs: it reads this file and fails with the same text. If it has
-        # already ended, its end caused this error.
+        # Write the error only while the first process runs, which reads this file and fails with the same message. If
+        # the first process has already ended, its end has caused this error.
         if run.lock.held():
             with suppress(OSError):
                 write_atomic(run.rank_error_file, _in_words(error).encode("utf-8", "replace"))
@@ -152,7 +152,7 @@ def train_along(home: Path, kinds: Mapping[str, Kind]) -> None:
 
 
 def _in_words(error: Exception) -> str:
-    """Describe an error for the run's log. For a bug, omit the error's text, which may quote a sentence."""
+    """Return an error's description for the run's log. Leave out the message of a bug, which may quote a sentence."""
     if isinstance(error, WinnowError):
         return str(error)
     if memory_ran_out(error):
@@ -161,7 +161,7 @@ def _in_words(error: Exception) -> str:
 
 
 class _SilentContext(Silent):
-    """Run context of a process that reports nothing."""
+    """Run context of a process other than the first; it reports nothing."""
 
     is_child = False
 

@@ -46,10 +46,10 @@ TASK, GENERAL = "dev_loss_task", "dev_loss_general"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piles:
-    """Training rows and held-out rows of pieces.
+    """Training text and held-out text, as rows of pieces.
 
-    train: rows of all training corpora. draw: function that returns the rows for an epoch. task, general: held-out rows
-    of T_C and of general text.
+    train: rows of all training corpora. draw: function that returns the indices of an epoch's rows in `train`. task,
+    general: held-out rows of T_C and of general text.
     """
 
     train: Examples
@@ -78,11 +78,12 @@ class Pretraining(Durable):
         self.threads: Threads | None = None
         self.frozen = piles is None
         self.busy, self.seen, self.warned = 0.0, 0, False
-        self._since: float | None = None  # start of the steps since the last pause
+        self._since: float | None = None  # time of the first step since the last pause
         longest = int(steps.examples.lengths.max(initial=0))
         work = f"mlm, {settings.batch_size} rows of at most {longest} pieces in {settings.accumulation} parts"
         self._smaller = Smaller(lm.model, work, lm.model.device, report)
-        # Evaluation needs no gradients, so its batches may be larger. Silent: a smaller batch needs no note in the log.
+        # Evaluation has its own number of parts, because it computes no gradients and so needs less memory. It is
+        # silent, because the log needs no note about smaller batches.
         self.reading = Smaller(lm.model, f"mlm, reading {steps.pieces} pieces", lm.model.device, Silent())
         self.reading_most = steps.pieces if steps.world == 1 else 1
         super().__init__(lm.model, _arguments(folder, settings, rate, lm.model.device), train_dataset=steps)
@@ -100,7 +101,7 @@ class Pretraining(Durable):
             return super().train(*args, **kw)
 
     def floating_point_ops(self, inputs: Step) -> int:
-        return 0  # not needed; the estimate of transformers would count padding
+        return 0  # not used; transformers' own estimate would count padding
 
     def training_step(
         self, model: torch.nn.Module, inputs: Step, num_items_in_batch: torch.Tensor | int | None = None
@@ -113,7 +114,7 @@ class Pretraining(Durable):
         scale = world / inputs["masked"]
 
         def gradients(times: int) -> torch.Tensor:
-            torch.manual_seed(seed)  # dropout must draw the same numbers in a resumed training
+            torch.manual_seed(seed)  # a resumed training must draw the same dropout
             micros = inputs["micro"] if times == 1 else self.steps.cut(state.global_step, times)
             if self.threads:
                 return self.threads.gradients(lambda micro: self._sum(micro, model) * scale, micros, seed)
@@ -132,7 +133,7 @@ class Pretraining(Durable):
             for left, micro in zip(reversed(range(len(micros))), micros, strict=True):
                 with self.accelerator.no_sync(model=model) if left else nullcontext():
                     loss = self._sum(micro, model) * scale
-                    with self._precision(on=False):  # so that each gradient has the dtype of its tensor
+                    with self._precision(on=False):  # off, so that each gradient has the dtype of its tensor
                         self.accelerator.backward(loss)
                 total += loss.detach()
         return total
@@ -146,7 +147,7 @@ class Pretraining(Durable):
             return self.lm.loss(ids, attend, positions, targets, run=model)
 
     def _pause(self) -> None:
-        """Wait until the GPU has finished its work, then stop the clock of the training time."""
+        """Wait until the GPU has finished its work, then add the time since the last pause to the training time."""
         if self._since is not None:
             if self.args.device.type == "cuda":
                 torch.cuda.synchronize(self.args.device)
@@ -194,7 +195,7 @@ class Pretraining(Durable):
         return self.seen / self.busy if self.busy else 0.0
 
     def _warn(self, losses: Mapping[str, float]) -> None:
-        # Only warn about general text. On T_C a rising loss means overfitting, which `patience` handles.
+        # Warn only about general text. On T_C, a rising loss means overfitting, which the option `patience` limits.
         was, now = self.before.get(GENERAL), losses.get(GENERAL)
         if was and now and now > was * FORGETTING and not self.warned:
             self.warned = True
@@ -209,7 +210,7 @@ class Pretraining(Durable):
         return [log[TASK] for log in self.state.log_history if TASK in log]
 
     def _wait(self) -> None:
-        """Keep the weights if this epoch is the best; stop if patience has run out."""
+        """If `patience` is set, store the weights of a new best epoch, or stop if patience has run out."""
         if not (self.settings.patience and self.curve):
             return
         # argmin returns the first minimum, so a tie does not replace the best epoch.
@@ -228,7 +229,7 @@ class Pretraining(Durable):
         return bool(patience and self.curve) and len(self.curve) - 1 - int(np.argmin(self.curve)) >= patience
 
     def go_on(self, checkpoint: Path | None) -> None:
-        """Train, from the checkpoint if given. Do nothing if patience had run out when the checkpoint was written."""
+        """Train, from the checkpoint if given; do nothing if `patience` had already ended the training."""
         if checkpoint:
             self.state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
         if not self._out_of_patience():
@@ -251,7 +252,7 @@ class Pretraining(Durable):
         super()._save_checkpoint(model, trial)
 
     def _save_rng_state(self, output_dir: str) -> None:
-        """Wait until every process has written its part, because afterwards the checkpoint is marked as complete."""
+        """Wait until every process has written its part of the checkpoint, before it is marked as complete."""
         super()._save_rng_state(output_dir)
         if self.steps.world > 1:
             torch.distributed.barrier()
@@ -294,16 +295,19 @@ def _arguments(folder: Path, settings: Settings, rate: float, device: torch.devi
     return on_one_card(arguments)
 
 
-PIECES = {"cpu": 2048, "cuda": 32_768}  # pieces per micro-batch: fastest on two cores, and enough to fill a GPU
-HEAD_STEPS, HEAD_RATE = 400, 1e-3  # most steps to fit a head (one epoch if that is less), and their learning rate
-PROBES, PROBE_SECONDS = 64, 30.0  # sentences for the pseudo-perplexity, and its time limit in seconds
+# Pieces per micro-batch: 2,048 are fastest on two cores, and 32,768 fill a GPU.
+PIECES = {"cpu": 2048, "cuda": 32_768}
+# Maximum number of steps to fit a head (at most one epoch), and their learning rate.
+HEAD_STEPS, HEAD_RATE = 400, 1e-3
+# Number of sentences for the pseudo-perplexity, and its time limit in seconds.
+PROBES, PROBE_SECONDS = 64, 30.0
 
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
     """Outcome of a pre-training.
 
-    Losses: nats per masked piece, one per epoch. before: dev losses before the first step.
+    dev_loss, dev_loss_general: one loss per epoch, in nats per masked piece. before: dev losses before the first step.
     """
 
     steps: int
@@ -321,9 +325,9 @@ def pretrain(
     """Train `lm` in place; a missing vocabulary head is fitted first.
 
     folder: folder for the checkpoints; training resumes from the last one, with the same result as without
-    interruption. saved: called with each checkpoint. Under `torchrun` every process calls this function; only the first
-    one passes a reporter that is not silent. Errors: Cancelled, after a checkpoint was written; ResourceError if memory
-    runs out.
+    interruption. saved: called with each checkpoint. Under `torchrun` every process calls this function, and all but
+    the first pass a silent reporter. Errors: Cancelled, after a checkpoint was written; ResourceError if memory runs
+    out.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -342,7 +346,7 @@ def _pretrain(
     lm: MaskedLM, piles: Piles, settings: Settings, *, folder: Path, report: Reporter, saved: Saved | None, fitted: bool
 ) -> Outcome:
     events = EventCallback(report, saved=saved)
-    # Add LoRA only now: while the head was fitted, the whole encoder had to be frozen.
+    # Add LoRA only after the head was fitted, because the whole encoder had to be frozen until then.
     lora = Lora(lm.model, settings.lora, settings.seed) if settings.lora else None
     trainer = Pretraining(
         lm,
@@ -380,7 +384,7 @@ def _pretrain(
 
 
 def _before(trainer: Pretraining, probes: Sequence[IntArray], folder: Path, report: Reporter) -> dict[str, float]:
-    """Return dev losses and pseudo-perplexity before the first step; a resumed run reads them from before.json."""
+    """Return dev losses and pseudo-perplexity before the first step; read them from before.json in a resumed run."""
     file = folder / "before.json"
     if not file.exists():
         report.stage("measuring before pre-training")
@@ -400,7 +404,7 @@ def _before(trainer: Pretraining, probes: Sequence[IntArray], folder: Path, repo
 def _perplexity(
     trainer: Pretraining, probes: Sequence[IntArray], report: Reporter, seconds: float
 ) -> tuple[float, int]:
-    """Return the result of `pseudo_perplexity`, computed in batches as large as memory allows."""
+    """Return the result of `pseudo_perplexity` on `probes`, in batches as large as memory allows."""
 
     def asked(times: int) -> tuple[float, int]:
         pieces = trainer.steps.pieces // times
@@ -412,7 +416,7 @@ def _perplexity(
 def _fit_head(
     lm: MaskedLM, piles: Piles, settings: Settings, *, folder: Path, report: Reporter, saved: Saved | None
 ) -> None:
-    """Fit a missing head while the encoder is frozen; otherwise the encoder would adapt to a random head.
+    """Fit a missing head while the encoder is frozen, because otherwise the encoder would adapt to a random head.
 
     The head is initialised by `begin_head` and trained for at most one epoch (SOURCES.md, Masked language modelling).
     """
@@ -444,7 +448,7 @@ def _fit_head(
 
 
 class _Head(Silent):
-    """Reports the head's loss under its own name, apart from the curve of the main training."""
+    """Reports the loss of the head as `head_loss`, so that it is not part of the curve of the main training."""
 
     def __init__(self, report: Reporter) -> None:
         self.progress, self.check, self._metric = report.progress, report.check, report.metric  # type: ignore[method-assign]
@@ -459,7 +463,7 @@ def _steps(lm: MaskedLM, piles: Piles, settings: Settings) -> Steps:
     masking = Masking.of(
         lm.tokenizer, probability=settings.mask_probability, unit=settings.mask_unit, seed=settings.seed
     )
-    # Accumulation must save memory, so it makes the micro-batches smaller too.
+    # The purpose of accumulation is to save memory, so it also makes the micro-batches smaller.
     pieces = PIECES.get(lm.model.device.type, PIECES["cpu"]) // settings.accumulation
     steps = Steps(
         piles.train,

@@ -32,8 +32,8 @@ from core.training.first import First
 from core.training.rows import judges
 from core.training.settings import MATCHED, RELABELLED, ROUNDS, WEIGHTS, Settings
 
-# SURE: least posterior of an entity that becomes a pseudo-label. POSSIBLE: a token outside of these entities has an
-# unknown tag, instead of O, if it is in an entity with at least this probability.
+# SURE: minimum posterior of an entity that becomes a pseudo-label. POSSIBLE: minimum probability of being in an entity,
+# from which any other token has an unknown tag instead of O.
 SURE, POSSIBLE = 0.9, 0.3
 Stopped = Callable[[Tagger], None]
 Made = Callable[[Mapping[str, Tensor] | None], tuple[Tagger, Callable[[], None]]]
@@ -41,7 +41,7 @@ Made = Callable[[Mapping[str, Tensor] | None], tuple[Tagger, Callable[[], None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stage:
-    """A finished training. weights: weights of the tagger, on the CPU. f1: dev F1 on at most `MOST` sentences."""
+    """The result of a stage. weights: state of the tagger, on the CPU. f1: dev F1 on at most `MOST` sentences."""
 
     weights: Mapping[str, Tensor]
     epochs: Epochs
@@ -52,9 +52,9 @@ class Stage:
 class Stages:
     """Trains the stages of one seed.
 
-    made: function that returns a tagger with a stage's weights, or with the encoder's if they are None, and a function
-    to call after training the tagger (`tagging.network.save_memory`). dev, types: dev set and entity types of L_C.
-    folder: the seed's folder. options: options of `finetune`.
+    made: function of the weights to start from (None: the encoder's weights). It returns a tagger, and a function to
+    call after the training (`tagging.network.save_memory`). dev, types: dev set and entity types of L_C. folder: the
+    seed's folder. options: options of `finetune`.
     """
 
     made: Made
@@ -74,7 +74,7 @@ class Stages:
         stopped: Stopped | None = None,
         **options: Unpack[Options],
     ) -> Stage:
-        """Train a stage and return its result; if the stage has ended before, only read the result.
+        """Return the result of a stage: read it if the stage was finished before, else train the tagger.
 
         If the training is interrupted, the next call continues it, with the same result. name: prefix of the stage's
         metrics. begin: weights to start from. stopped: called with the tagger if the user cancels after at least one
@@ -114,7 +114,7 @@ class Stages:
         return score(tagger, judges(self.dev, MOST), self.types, self.report).f1()
 
     def label(self, tagger: Tagger, sentences: Sequence[Sentence]) -> list[Sentence]:
-        """Return the sentences with a teacher's confident labels.
+        """Return the sentences labelled with the entities of which `tagger`, the teacher, is confident.
 
         An entity is labelled if its posterior is at least `SURE`. Any other token has an unknown tag if the probability
         that it is in an entity is at least `POSSIBLE`, and the tag O otherwise.
@@ -139,11 +139,11 @@ def self_train(
     unlabelled: Sequence[Sentence],
     settings: Settings,
 ) -> Epochs:
-    """Improve a tagger of L_C in place by pseudo-labels of `unlabelled`; return the epochs of the kept training.
+    """Improve a tagger of L_C by pseudo-labels of `unlabelled` sentences. Return the record of the kept training.
 
-    Each student starts from the encoder. Each step has a batch of `train` and a batch of pseudo-labelled sentences. The
-    student is trained for half as many epochs as a tagger of L_C alone. epochs: record of the tagger's training on L_C.
-    Errors: Cancelled, ResourceError.
+    `tagger` gets the weights of a better student. Each student starts from the encoder. Each step has a batch of
+    `train` and a batch of pseudo-labelled sentences. The student is trained for half as many epochs as a tagger of L_C
+    alone. epochs: record of the tagger's training on L_C. Errors: Cancelled, ResourceError.
     """
     settings = settings.planned(len(train))
     settings = replace(settings, epochs=-(-settings.epochs // 2), max_steps=0)
@@ -188,11 +188,11 @@ def train_distant(
 ) -> First:
     """Train a tagger on the dictionary's names in `unlabelled` sentences, then on its own pseudo-labels.
 
-    The two stages and the early end by dev F1 follow Liang et al. 2020 (BOND), with two differences. Only the teacher's
-    confident tokens have labels, which are hard instead of soft. In the first stage, name-like tokens that match no
-    name have an unknown tag. types: types of the tagger. settings: settings for the number of unlabelled sentences.
-    stopped: called with the best tagger so far if the user cancels after at least one epoch. Errors: Cancelled,
-    ResourceError.
+    As in BOND (Liang et al. 2020), there are two stages, and dev F1 decides when each ends. There are two differences.
+    Only tokens of which the teacher is confident have labels, and these are hard instead of soft. In the first stage,
+    name-like tokens that match no name have an unknown tag. types: types of the tagger. settings: settings for training
+    on as many sentences as `unlabelled`. stopped: called with the best tagger so far if the user cancels after at least
+    one epoch. Errors: Cancelled, ResourceError.
     """
     stage = stages.train("distant", matched(dictionary, unlabelled), _early(settings, MATCHED), stopped=stopped)
     seconds = stage.epochs.seconds
@@ -219,9 +219,9 @@ def train_distant(
 
 
 def matched(dictionary: Dictionary, sentences: Iterable[Sentence]) -> list[Sentence]:
-    """Return the sentences that contain a name of the dictionary, labelled with these names.
+    """Return the sentences that contain names of the dictionary, labelled with these names.
 
-    Other name-like tokens may be names that the lists lack, so they have an unknown tag.
+    Other name-like tokens may be names that the dictionary lacks, so their tag is unknown.
     """
     found = [(sentence, tuple(match.entity for match in dictionary.find(sentence.tokens))) for sentence in sentences]
     return [
@@ -232,7 +232,7 @@ def matched(dictionary: Dictionary, sentences: Iterable[Sentence]) -> list[Sente
 
 
 def _name_like(tokens: Sequence[str]) -> Iterator[int]:
-    """Yield the indices of tokens with a capital letter; the first letter of the sentence does not count."""
+    """Yield the indices of tokens with a capital letter, other than the first letter of the sentence."""
     for place, token in enumerate(tokens):
         if any(letter.isupper() for letter in (token if place else token[1:])):
             yield place
@@ -243,7 +243,7 @@ def _places(entities: Iterable[Entity]) -> set[int]:
 
 
 def _early(settings: Settings, epochs: int) -> Settings:
-    """Return settings for `epochs` epochs, of which the best on dev is kept."""
+    """Return the settings with `epochs` epochs, of which the best on dev is kept."""
     return replace(settings.brief(epochs), last=False)
 
 

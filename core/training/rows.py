@@ -11,14 +11,17 @@ from core.models.tagger import Tagger
 from core.text.sentence import Sentence
 from core.training.settings import Settings
 
-Row = tuple[Sentence, float, int]  # a sentence, the factor of its loss, and the number of its corpus
-Key = Any  # what a sampler draws; each class below defines its own keys
-Copies = Callable[[Sentence, int], Sentence]  # (sentence, draw) -> the sentence, as a `Paired` if it has a copy
+# A sentence, the factor of its loss, and the number of its corpus (PRIMARY or ASSISTING).
+Row = tuple[Sentence, float, int]
+# What the sampler draws; each class below has its own kind of key.
+Key = Any
+# Function of a sentence and a random number. It returns the sentence, as a `Paired` if it has a copy.
+Copies = Callable[[Sentence, int], Sentence]
 PRIMARY, ASSISTING = 0, 1
 
 
 class OneCorpus(Dataset[list[Row]]):
-    """Sentences of one corpus; a key is a row number."""
+    """The training sentences of one corpus. A sampler's key is the number of a row."""
 
     def __init__(self, own: Sequence[Row]) -> None:
         self.own = own
@@ -40,7 +43,7 @@ class Joined(OneCorpus):
 
     A key is (row of the primary corpus, row of the assisting corpus, weight of the assisting loss).
 
-    The primary batches equal those of `OneCorpus` under the same seed. The loss only gains a term: `weight` times the
+    The primary batches equal those of `OneCorpus` under the same seed. The loss has one more term: `weight` times the
     mean loss per assisting word (SOURCES.md, Assisting taggers).
     """
 
@@ -54,13 +57,13 @@ class Joined(OneCorpus):
         return [self.own[at], (self.other[joined][0], weight, ASSISTING)]
 
     def keys(self, rng: np.random.Generator) -> Sequence[Key]:
-        """Return the keys of an epoch over the primary corpus; the assisting corpus is cut or repeated to match."""
+        """Return the keys of one epoch. Each primary row occurs once; assisting rows are cut or repeated to match."""
         n, m = len(self.own), len(self.other)
         at = rng.permutation(n)
         joined = np.concatenate([rng.permutation(m) for _ in range(-(-n // m))])[:n]
         starts = np.arange(0, n, self.batch_size)
-        # The loss is divided by a step's number of primary words. This factor changes the divisor of the assisting
-        # loss to the step's number of assisting words.
+        # The loss of all rows is divided by the step's number of primary words. The factor own / other corrects this
+        # for assisting rows: their loss is divided by the step's number of assisting words.
         own, other = (
             np.add.reduceat(words[rows], starts) for words, rows in zip(self._words, (at, joined), strict=True)
         )
@@ -92,10 +95,10 @@ class Alternating(OneCorpus):
 
 
 class Contrasted(OneCorpus):
-    """Wraps `rows` and pairs each primary sentence with a copy, which is drawn again in each epoch.
+    """Wraps `rows` and pairs each primary sentence with a copy that is newly drawn in each epoch.
 
-    A key is a key of `rows` and the random number that draws the copies. The batches equal those of `rows` under the
-    same seed, so that trainings with and without copies are comparable.
+    A key is a pair: a key of `rows`, and the random number from which the copies are drawn. The batches equal those of
+    `rows` under the same seed, so that trainings with and without copies are comparable.
     """
 
     def __init__(self, rows: OneCorpus, copies: Copies) -> None:
@@ -132,12 +135,12 @@ def laid_out(
 
 
 def words_of(rows: Sequence[Row]) -> int:
-    """Count the words by which a step's loss is divided: words of primary rows, or of all rows if none is primary."""
+    """Return the divisor of a step's loss: the number of words in primary rows, or in all rows if none is primary."""
     return sum(len(row[0].tokens) for row in ([row for row in rows if row[2] == PRIMARY] or rows))
 
 
 def in_parts(rows: Sequence[Row], tagger: Tagger, n: int) -> list[Sequence[Row]]:
-    """Cut rows into at most `n` parts of about the same number of pieces, sorted by length to reduce padding."""
+    """Return the rows in at most `n` parts of about as many pieces each, sorted by length to reduce padding."""
     if n == 1:
         return [rows]
     # Balance pieces instead of sentences, because the time of a part depends on its pieces.
@@ -148,7 +151,7 @@ def in_parts(rows: Sequence[Row], tagger: Tagger, n: int) -> list[Sequence[Row]]
 
 
 def judges(dev: Sequence[Sentence], most: int) -> Sequence[Sentence]:
-    """Return the dev sentences that each epoch is scored on: a sample of at most `most`, or all if `most` is 0."""
+    """Return the dev sentences for scoring each epoch: a sample of at most `most`, or all if `most` is 0."""
     if not most or len(dev) <= most:
         return dev
     # Always use seed 0, so that all epochs and seeds are evaluated on the same sample.

@@ -10,7 +10,7 @@ from pathlib import Path
 from core.files import write_atomic
 from core.runs.run import Run
 
-NAME = "model"  # also the artifact's name in the run's events
+NAME = "model"  # name of the folder, and of the artifact in the run's events
 _CONFIG, _CARD = "config.json", "README.md"
 
 
@@ -34,7 +34,7 @@ class PretrainResult:
 
     model: str
     sentences: int
-    tokens: int = 0  # missing in results of older versions
+    tokens: int = 0  # 0 in results of older versions
     epochs: float
     steps: int
     dev_loss: Sequence[float]

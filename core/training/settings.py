@@ -14,32 +14,37 @@ from core.config import Config, option
 from core.models.networks import ON_ENCODER, LayerChoice, Network
 from core.training.memory import CHECKPOINTING, IN_PARTS, LORA, LORA_FASTER, PARTS
 
-# Limits on the dev sample of `quick`. It is about as large as the training set, so that evaluating an epoch does not
-# take longer than training it.
+# Minimum and maximum size of the dev sample of `quick`. The sample is about as large as the training set, so that
+# evaluating an epoch does not take longer than training it.
 JUDGES_LEAST, JUDGES_MOST = 150, 500
-CHAIN = 1e-2  # learning rate of the CRF: high, because a transition moves by about one rate per step, and steps are few
-MANY = 5000  # training sentences from which Table 8 of Ma et al. 2023 has fewer epochs and larger batches
-QUICK_STEPS = 1500  # `quick` ends with the epoch that reaches this number of optimizer steps
-# Pseudo-labels (`training.pseudo`):
+# Learning rate of the CRF. It is high, because a transition changes by about one rate per step and there are few steps.
+CHAIN = 1e-2
+# Number of training sentences from which Table 8 of Ma et al. 2023 has fewer epochs and larger batches.
+MANY = 5000
+# `quick` ends with the epoch that reaches this number of optimizer steps.
+QUICK_STEPS = 1500
+# Maximum number of rounds of training on pseudo-labels (`training.pseudo`).
 ROUNDS = 2
-WEIGHTS = (0.2, 1.0)  # factors of the pseudo-labels' loss in self-training; the first round chooses one by dev F1
-MATCHED, RELABELLED = 3, 2  # epochs on the names found by the user's lists, and on a teacher's labels
+# Factors of the loss of pseudo-labels in self-training. The first round tries all and keeps the best by dev F1.
+WEIGHTS = (0.2, 1.0)
+# Number of epochs on the names that the user's lists find, and on a teacher's labels.
+MATCHED, RELABELLED = 3, 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Complete settings of a tagger's training; presets are filled in.
 
-    batch_size: sentences per optimizer step over all processes. accumulation: number of parts that a step's batch is
-    cut into; the step stays the same. patience: training ends after this many epochs without a better dev F1, but not
-    before min_epochs. max_steps: limit on the steps, 0 for none; at least three epochs are trained in any case.
-    dev_sentences: number of dev sentences that are scored after each epoch; 0: all. chain_learning_rate: learning rate
-    of the CRF's transitions; None: the head's rate, or a recurrent network's only rate. decay: if below 1, use plain
-    SGD instead of AdamW, and multiply its rate by this factor after each epoch whose dev F1 fell. Training then ends
-    when the rate falls below least_rate (Murthy et al. 2018, 3.2). in_turn: one sentence per step, from the primary and
-    the assisting corpus in turn; dev loss replaces dev F1, and the best weights are restored after a worse epoch. last:
-    keep the weights of the last epoch instead of the best; patience still applies. parts: number of parts of a step on
-    a CPU, one thread each.
+    batch_size: sentences per optimizer step over all processes. accumulation: number of parts that a batch is cut into;
+    the optimizer step stays the same. patience: training ends after this many epochs without a better dev F1, but not
+    before min_epochs. max_steps: maximum number of steps, 0 for no limit; at least three epochs are trained in any
+    case. dev_sentences: number of dev sentences that are scored after each epoch; 0: all. chain_learning_rate: learning
+    rate of the CRF's transitions; None: the head's rate, or a recurrent network's only rate. decay: if below 1, use
+    plain SGD instead of AdamW, and multiply its rate by this factor after each epoch whose dev F1 fell. Training then
+    ends when the rate falls below least_rate (Murthy et al. 2018, 3.2). in_turn: one sentence per step, from the
+    primary and the assisting corpus in turn; dev loss replaces dev F1, and the best weights are restored after a worse
+    epoch. last: keep the weights of the last epoch instead of the best; patience still applies. parts: number of parts
+    of a step on a CPU, one thread each.
     """
 
     epochs: int
@@ -156,8 +161,11 @@ class Settings:
         return replace(cls.charcnn(200), batch_size=1, in_turn=True)
 
     def rate(self, dev_f1: Sequence[float], dev_loss: Sequence[float] = ()) -> float:
-        """Return the learning rate under `decay`, after epochs with the given dev F1s (or dev losses)."""
-        # Compute it from the history, so that a resumed training has the same rate without storing it.
+        """Return the learning rate after epochs with these dev F1s, decayed for each fall.
+
+        With `in_turn`, it is decayed for each epoch whose dev loss was above the lowest so far.
+        """
+        # Compute the rate from the scores, so that it need not be stored for a resumed training.
         falls = sum(now < before for before, now in pairwise(dev_f1))
         if self.in_turn:
             falls = sum(loss > min(dev_loss[:at]) for at, loss in enumerate(dev_loss) if at)
@@ -168,9 +176,9 @@ class Settings:
         return replace(self, epochs=epochs, patience=epochs, max_steps=0, last=True)
 
     def planned(self, n: int) -> Self:
-        """Return these settings with the epochs limited by `max_steps`, and the batch cut into equal parts.
+        """Return these settings with the number of epochs that `max_steps` allows, and equal parts of the batch.
 
-        n: number of training sentences. The batch is cut into at least `accumulation` parts.
+        n: number of training sentences. There are at least `accumulation` parts.
         """
         steps = -(-n // self.batch_size)
         fitting = max(3, -(-self.max_steps // steps)) if self.max_steps else self.epochs
@@ -185,7 +193,7 @@ def _batch(n: int) -> int:
 
 
 class TaggerSettings(Config):
-    """Settings of a tagger's network and training. None: the preset's value."""
+    """Settings of a tagger's network and training. A setting that is None has the preset's value."""
 
     network: Network = option(
         "encoder",
@@ -303,7 +311,7 @@ class TaggerSettings(Config):
     @model_validator(mode="before")
     @classmethod
     def _head(cls, values: object) -> object:
-        """Use the preset's head if none is given."""
+        """Return the options with the preset's head if no head is given."""
         if isinstance(values, dict) and values.get("preset") == "paper-bias":
             return {"head": "softmax", **values}
         return values
@@ -316,7 +324,7 @@ class TaggerSettings(Config):
 
     @property
     def within_bioes(self) -> bool:
-        """True if only tag sequences that BIOES allows are used, because of `constrained` or the preset."""
+        """True if only valid BIOES sequences are allowed; the value of `constrained`, or else of the preset."""
         return self.preset != "paper" if self.constrained is None else self.constrained
 
     def training(self, n: int) -> Settings:
@@ -339,15 +347,17 @@ class TaggerSettings(Config):
         epochs = 200 if self.preset == "paper" else 40
         if self.network == "bilstm":
             return Settings.bilstm(epochs)
-        # With few epochs, do not end early, so that compared trainings have the same number of steps.
+        # With few epochs, do not end when the rate is low, so that compared trainings have the same number of steps.
         return Settings.charcnn(epochs) if self.preset == "paper" else replace(Settings.charcnn(epochs), least_rate=0.0)
 
 
-WIDE = 1024  # encoders of at least this width get the settings of RoBERTa-large
-# Numbers of mentions that separate the corpora of Table 7 of Ma et al. 2023. WNUT and Twitter have fewer than LARGE;
-# CoNLL, ACE and Bio have more than FULL.
+# Encoders of at least this width get the settings of RoBERTa-large.
+WIDE = 1024
+# Numbers of mentions that separate the corpora in Table 7 of Ma et al. 2023. WNUT and Twitter have fewer than LARGE
+# mentions; CoNLL, ACE and Bio have more than FULL.
 LARGE, FULL = 8_000, 20_000
-SEEN, MOST, LEAST = 5_000, 12, 2  # for `quick`: contexts to read in all epochs; maximum and minimum number of epochs
+# For `quick`: number of contexts to read in all epochs together; maximum and minimum number of epochs.
+SEEN, MOST, LEAST = 5_000, 12, 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -355,8 +365,8 @@ class ClassifySettings:
     """Settings of a classifier's training by AdamW, with gradients clipped at 1.
 
     Learning rates rise over `warmup` (a share of all steps), then fall linearly to 0. batch_size: mentions per
-    optimizer step. head_learning_rate: rate of the last layer. pooling: see `models.classifier`. keep_embeddings:
-    freeze the embeddings.
+    optimizer step. head_learning_rate: rate of the last layer. pooling: see `models.classifier`. keep_embeddings: True
+    to freeze the embeddings.
     """
 
     epochs: int
@@ -386,9 +396,9 @@ def classify_preset(
         return ClassifySettings(
             epochs=epochs, batch_size=size, learning_rate=rate, head_learning_rate=rate, pooling="pooler"
         )
-    # High rates and few epochs: a small encoder learns names in one epoch and contexts in two. Only the embeddings are
-    # frozen. They are most of the weights, and each is rarely used. Freezing lower layers too made predictions from
-    # contexts worse.
+    # Rates are high and epochs few, because a small encoder learns names in one epoch and contexts in two. The
+    # embeddings are frozen: they are most of the weights, and each of them is rarely used. With lower layers frozen as
+    # well, predictions from contexts were worse.
     epochs = min(MOST, max(LEAST, -(-SEEN // n)))
     return ClassifySettings(
         epochs=epochs if view == "context" else epochs + 1,

@@ -1,7 +1,7 @@
 """Tokenised texts as flat arrays, and the optimizer steps of masked language modelling.
 
-Each step is a pure function of its number. A resumed training therefore continues exactly. Several processes together
-read the same texts as a single process would.
+A step depends only on its number. A resumed training therefore gives the same result as an uninterrupted one, and
+several processes together read the same texts as a single process.
 """
 
 import math
@@ -23,7 +23,8 @@ from core.results import BoolArray, IntArray
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-STRETCH = 1.15  # the longest row of a micro-batch is at most this many times the shortest, which limits padding
+# The longest row of a micro-batch is at most this many times as long as the shortest, which limits padding.
+STRETCH = 1.15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ class Examples:
 def tokenised(
     blocks: Iterable[Sequence[str]], tokenizer: "PreTrainedTokenizerBase", *, max_length: int, n: int, report: Reporter
 ) -> Examples:
-    """Return one row per text; a text of more than `max_length` pieces gets as few rows as possible.
+    """Return one row per text, or as few rows as possible for a text of more than `max_length` pieces.
 
     n: number of texts, to report the progress.
     """
@@ -96,7 +97,7 @@ def tokenised(
         ids = np.fromiter((piece for row in rows for piece in row.ids), np.int32, int(lengths.sum()))
         word = np.fromiter((-1 if at is None else at for row in rows for at in row.words), np.int32, len(ids))
         begins = (word < 0) | (word != np.concatenate([[-2], word[:-1]]))
-        # A row's first piece always begins a word, even if the row before ends in a word with the same number.
+        # A row's first piece always begins a word, even if the last word of the previous row has the same index.
         begins[np.cumsum(lengths)[:-1]] = True
         first = np.array([row.first for row in rows], dtype=np.bool_)
         parts.append(Examples(ids=ids, begins=begins, ends=np.cumsum(lengths), first=first))
@@ -106,7 +107,7 @@ def tokenised(
 
 
 class _Row(NamedTuple):
-    """One row. words: index of the word that each piece belongs to. first: True for the first row of a text."""
+    """A row of pieces. words: for each piece, the index of its word. first: True for the first row of a text."""
 
     ids: Sequence[int]
     words: Sequence[int | None]
@@ -156,10 +157,10 @@ def packed(examples: Examples, tokenizer: "PreTrainedTokenizerBase", max_length:
 def near_equal(lengths: IntArray, *, pieces: int, rows: int, stretch: float = STRETCH) -> Iterator[IntArray]:
     """Yield micro-batches as indices into `lengths`.
 
-    Each has at most `rows` rows, and at most `pieces` pieces with padding unless it is a single row. Its longest row is
-    at most `stretch` times as long as its shortest.
+    A micro-batch has at most `rows` rows and, unless it is a single row, at most `pieces` pieces with padding. Its
+    longest row is at most `stretch` times as long as its shortest.
     """
-    # Start with the longest. The last micro-batches are then short, and threads finish at about the same time.
+    # Start with the longest rows. The last micro-batches are then short, so threads finish at about the same time.
     order = np.argsort(lengths, kind="stable")[::-1]
     start = 0
     while start < len(order):
@@ -173,9 +174,12 @@ def near_equal(lengths: IntArray, *, pieces: int, rows: int, stretch: float = ST
 
 MEGA = 50  # number of steps whose sentences are sorted by length together
 
-Draw = Callable[[int], IntArray]  # epoch -> the rows it reads
-Flat = tuple[IntArray, IntArray, BoolArray, IntArray]  # pieces, the same after masking, True to predict, row ends
-Micro = tuple[Tensor, Tensor | None, Tensor, Tensor]  # arguments of `MaskedLM.loss`
+# Function of an epoch's number. It returns the indices of the rows that the epoch reads.
+Draw = Callable[[int], IntArray]
+# A step's pieces, the pieces after masking, True at pieces to predict, and the end of each row.
+Flat = tuple[IntArray, IntArray, BoolArray, IntArray]
+# Arguments of `MaskedLM.loss`: pieces, attention mask, masked positions, true pieces at these positions.
+Micro = tuple[Tensor, Tensor | None, Tensor, Tensor]
 
 
 class Step(TypedDict):
@@ -190,11 +194,11 @@ class Step(TypedDict):
 
 
 class Steps(torch.utils.data.Dataset[Step]):
-    """Every step of a training, in order.
+    """All steps of a training, in order.
 
-    batch_size: sentences per step over all processes. pieces: most pieces per micro-batch, with padding. parts: minimum
-    number of micro-batches per step; more micro-batches need less memory. stretch: see `near_equal`. total: number of
-    steps.
+    batch_size: sentences per step over all processes. pieces: maximum number of pieces per micro-batch, padding
+    included. parts: minimum number of micro-batches per step; more micro-batches need less memory. stretch: see
+    `near_equal`. total: number of steps.
     """
 
     def __init__(
@@ -226,18 +230,18 @@ class Steps(torch.utils.data.Dataset[Step]):
         epoch, place = divmod(step, self.an_epoch)
         rows, order = self._plan(epoch)
         slots = order[place * self.batch_size : (place + 1) * self.batch_size]
-        # Sort by length and deal in turn, so that all processes have equal work.
+        # Sort by length, because each process takes every n-th row. All processes then have about equal work.
         slots = slots[np.argsort(self.examples.lengths_of(rows[slots]), kind="stable")]
         return step_of(self.examples, rows[slots], slots, masking=self.masking, epoch=epoch, like=self)
 
     def cut(self, step: int, times: int) -> list[Micro]:
-        """Return the micro-batches of step number `step`, with the least number of parts multiplied by `times`."""
+        """Return the micro-batches of step number `step`, cut into at least `times` times as many parts."""
         finer = copy(self)
         finer.parts *= times
         return finer[step]["micro"]
 
     def _lay(self, epoch: int) -> tuple[IntArray, IntArray]:
-        """Return the epoch's rows, and the order in which steps take them, with rows of similar length in one step."""
+        """Return an epoch's rows and the order in which steps take them, so that a step has rows of similar length."""
         rows = self.draw(epoch)
         rng = np.random.default_rng([self.masking.seed, epoch])
         order = rng.permutation(len(rows))
@@ -270,7 +274,7 @@ def step_of(
 ) -> Step:
     """Return the micro-batches that process `like.rank` of `like.world` computes in a step.
 
-    rows: rows of the step. slots: place of each row in the epoch.
+    rows: indices of the step's rows in `examples`. slots: position of each row in the epoch.
     """
     lengths = examples.lengths_of(rows)
     at = examples.at(rows)
@@ -282,10 +286,10 @@ def step_of(
     # Count before the rows are divided among processes, because all processes divide the loss by the same number.
     masked = max(int(chosen.sum()), 1)
     own = np.arange(like.rank, len(rows), like.world)
-    if not len(own):  # there are fewer rows than processes: this process takes part, but predicts nothing
+    if not len(own):  # with fewer rows than processes, compute a row without predictions
         own, chosen = np.arange(1), np.zeros_like(chosen)
-    # Make micro-batches small enough for `parts`, so that no thread waits for another. If rows of any length may share
-    # a micro-batch, count their padding too: without it, the limit would give more than `parts` micro-batches.
+    # Limit the pieces of a micro-batch so that there are about `parts` micro-batches, and no thread waits for another.
+    # If rows of any length may share a micro-batch, include padding; otherwise there would be more than `parts`.
     total = lengths[own].sum() if like.stretch < math.inf else len(own) * lengths[own].max()
     limit = min(like.pieces, -(-int(total) // like.parts))
     flat: Flat = (ids, seen, chosen, np.cumsum(lengths))
@@ -297,7 +301,7 @@ def step_of(
 
 
 def _padded(lines: IntArray, lengths: IntArray, flat: Flat, pad: int) -> Micro:
-    """Return rows of a step as one padded rectangle. lines: indices of the rows."""
+    """Return some rows of a step as one padded micro-batch. lines: indices of these rows in the step."""
     ids, seen, chosen, ends = flat
     widths = lengths[lines]
     shape = (len(lines), int(widths.max()))

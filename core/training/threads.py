@@ -1,7 +1,7 @@
-"""Parallel micro-batches on a CPU, one per thread, each with its own random generator for dropout.
+"""Compute micro-batches in parallel on a CPU, one per thread, each with its own random numbers for dropout.
 
-Threads that share one small matrix product spend most of their time waiting for each other if the cores are busy. A
-thread with its own micro-batch does not wait. The result does not depend on the order in which threads finish.
+If threads share one small matrix product and the cores are busy, they mostly wait for each other. A thread with its own
+micro-batch does not wait. The result does not depend on the order in which threads finish.
 """
 
 import threading
@@ -19,7 +19,7 @@ from transformers.masking_utils import sdpa_mask
 from core.models.devices import single_threads
 
 Item = TypeVar("Item")
-NAME = "own_lots"  # name of our attention in transformers' registry
+NAME = "own_lots"  # name of `attention` in transformers' registry
 
 
 class _ThreadGenerator(threading.local):
@@ -33,7 +33,7 @@ _rng = _ThreadGenerator()
 
 
 def drop(x: Tensor, p: float) -> Tensor:
-    """Apply dropout with 16 random bits per element; ten times as fast as torch's dropout."""
+    """Return `x` after dropout with 16 random bits per element; ten times as fast as torch's dropout."""
     if not p:
         return x
     n = x.numel()
@@ -44,7 +44,7 @@ def drop(x: Tensor, p: float) -> Tensor:
 
 
 def same_draws() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-    """Return contexts for a checkpointed forward pass and its recomputation, which must drop the same elements.
+    """Return two contexts, for a forward pass and its recomputation, so that dropout drops the same elements in both.
 
     Checkpointing restores torch's own random generators, but not the generators of this module.
     """
@@ -71,8 +71,9 @@ def attention(  # noqa: PLR0917  as transformers calls it
     scaling: float | None = None,
     **kw: object,
 ) -> tuple[Tensor, None]:
-    """Scaled dot-product attention, `(b, heads, l, d)` -> `(b, l, heads, d)`, with dropout by `drop`."""
-    # With dropout, torch's kernel would use the global generator, and draws would depend on the order of the threads.
+    """Return scaled dot-product attention with dropout by `drop`: `(b, heads, l, d)` -> `(b, l, heads, d)`."""
+    # Use torch's kernel only without dropout. Its dropout uses the global generator, so threads would change the
+    # result.
     if not dropout:
         out = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scaling)
         return out.transpose(1, 2).contiguous(), None
@@ -89,7 +90,7 @@ def _drop(part: torch.nn.Dropout, x: Tensor) -> Tensor:
 
 
 class Threads:
-    """A pool with one worker per thread of torch. While it is open, `trained` uses our dropout (`drop`).
+    """A pool with one worker per thread of torch. While it is open, `trained` uses `drop` instead of torch's dropout.
 
     model: a model of transformers. trained: module that gets gradients; `model`, or a module that contains it.
     """
@@ -106,7 +107,8 @@ class Threads:
         if self._was == "sdpa":
             self._model.set_attn_implementation(NAME)
         for part in self._parts:
-            part.__dict__["forward"] = partial(_drop, part)  # torch calls this attribute; `__exit__` removes it
+            # A module calls its attribute `forward`; `__exit__` removes it.
+            part.__dict__["forward"] = partial(_drop, part)
         self._pool = single_threads(self.n)
         return self
 
@@ -119,11 +121,12 @@ class Threads:
             part.__dict__.pop("forward", None)
 
     def gradients(self, losses: Callable[[Item], Tensor], items: Sequence[Item], seed: int) -> Tensor:
-        """Sum `losses` over `items`, add the gradients of the sum to the model's, and return the sum."""
+        """Return the sum of `losses` over `items`, and add its gradients to the gradients of `trained`."""
         trained = [parameter for parameter in self._trained.parameters() if parameter.requires_grad]
 
         def work(i: int) -> tuple[Tensor, tuple[Tensor | None, ...]]:
-            # Seed each item, not each thread. Python's hash of numbers is the same in every process.
+            # Seed per item, so that results do not depend on the thread. Python's hash of numbers is equal in every
+            # process.
             _rng.generator.manual_seed(hash((seed, i)) % 2**63)
             loss = losses(items[i])
             return loss.detach(), torch.autograd.grad(loss, trained, allow_unused=True)
