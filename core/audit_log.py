@@ -40,7 +40,7 @@ class Line(TypedDict):
 
 @contextmanager
 def asked_by(origin: Origin) -> Iterator[None]:
-    """Set the origin to log with all actions in the block. The default is "page", because pages start the workers."""
+    """Log `origin` with all actions in the block. Outside of such a block, the origin is "page"."""
     token = _origin.set(origin)
     try:
         yield

@@ -26,7 +26,7 @@ ENTITY_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E
 NAME_COLOURS = (*ENTITY_COLOURS[:-1], "#A8324E", "#8A8A1F", "#7B6FD0", "#7DB93B", "#8B5A2B", "#B04FC4")
 INK, DARK_INK = "#31333f", "#e6e6e6"  # colour of text
 
-ON_DARK: Mapping[str, str] = {  # replacements of colours that are too dim on dark pages
+ON_DARK: Mapping[str, str] = {  # {colour that is too dim on dark pages: its replacement}
     "#0072B2": "#56B4E9", "#56B4E9": "#F0E442", INK: DARK_INK,
 }  # fmt: skip
 # Ratio of an axis's upper end to the largest value. The space above the values is for labels of vertical lines.

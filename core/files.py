@@ -54,7 +54,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 def disk_is_full(error: BaseException | None) -> bool:
     """Return True if a full disk caused `error`.
 
-    The earlier errors in its chain are checked too, because a library may raise a second error while it cleans up.
+    The errors that led to `error` are checked too, because a library may raise a second error while it cleans up.
     """
     while error:
         if (isinstance(error, OSError) and error.errno in _FULL) or _SAYS_FULL.search(str(error)):

@@ -41,7 +41,7 @@ _SMALL = {"OMP_NUM_THREADS": "1", "ARROW_IO_THREADS": "1", "MALLOC_ARENA_MAX": "
 _server, _isolated = threading.Event(), threading.Event()
 _PR_SET_PDEATHSIG = 1  # constant from <linux/prctl.h>
 
-_GRACE = 5  # seconds after its time limit at which a reader ends itself if it was not killed
+_GRACE = 5  # a reader that nobody has killed ends itself this many seconds after its time limit
 
 # Exit statuses of a reader that exceeded its limit of wall-clock time, or its limit of CPU time.
 _OUT_OF_TIME = (-signal.SIGALRM, -signal.SIGXCPU)

@@ -24,7 +24,7 @@ from core.runs.where import LOCAL, Where
 
 Result = dict[str, object]  # a result as JSON; `runs.result.read` restores its type
 
-OVERRULED, LONGEST_OVERRULED = "run-anyway.txt", 2_000  # file in a run's folder; its maximum number of characters
+OVERRULED, LONGEST_OVERRULED = "run-anyway.txt", 2_000  # file with the overruled checks; its maximum length
 
 ENCODERS = ("encoder", "encoders", "init", "states", "difficulty_encoder")  # names of options whose values are encoders
 
@@ -131,13 +131,13 @@ class Job:
     def _wanted(self, kind: str, options: Options) -> "Plan":
         known = self.kinds[kind]
         wanted = plan(known, known.config.parse(options), self.home)
-        # If runs of the kind are not reused, the key depends on this run. Only this run then finds the child after a
-        # resume.
+        # If runs of this kind are not reused, the key depends on the parent run. Then only the parent finds the child
+        # run when it is resumed.
         return wanted if known.reuse else replace(wanted, key=_own_key(wanted.key, self.context.run.id))
 
 
 def _own_key(key: str, of: str) -> str:
-    """Return the key of a child run that is never shared between runs. of: id of the parent run."""
+    """Return a key with which only one parent run finds its child run. key: usual key. of: id of the parent run."""
     return run_key("own", {"key": key}, {"of": of}, seed=None, code_version=RESULTS_VERSION)
 
 

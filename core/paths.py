@@ -165,7 +165,7 @@ def opened(path: Path) -> BinaryIO:
 
 
 def _placed(path: Path | str, roots: Sequence[Path] | None) -> tuple[Path, Path]:
-    """Return the folder that allows `path`, and the resolved path. Arguments and errors: see `allowed_path`."""
+    """Return the allowed folder that contains `path`, and the resolved path. roots, errors: see `allowed_path`."""
     shown = repr(str(path)[:200])
     try:
         real = Path(path).expanduser().resolve()

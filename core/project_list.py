@@ -50,7 +50,7 @@ class Project:
     sample: bool = False
 
     def as_dict(self) -> dict[str, object]:
-        """Fields that the command line prints."""
+        """Return the fields that the command line prints, as JSON values."""
         return {
             "project": self.name,
             "slug": self.slug,

@@ -33,7 +33,7 @@ class Parted(Reporter, Protocol):
     """A reporter for work whose parts are known from the start."""
 
     def part(self, number: int, of: int, name: str, *, left: float | None = None, after: float | None = None) -> None:
-        """Report that part `number` (from 1) of `of` begins.
+        """Report that a part begins. number: number of the part, from 1. of: number of parts.
 
         left: estimated seconds for this part and all later parts. after: estimated seconds for the later parts alone.
         """

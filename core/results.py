@@ -103,7 +103,7 @@ class Evaluation:
     tested: BoolArray | None = None
 
     def among(self, rows: IntArray, n: int) -> Self:
-        """Return the table extended to all `n` sentences. rows: indices of the sentences of this table, `(m,)`."""
+        """Return the table extended with zeros to `n` sentences. rows: indices of this table's sentences, `(m,)`."""
         tables = np.zeros((3, n, len(self.types)), dtype=np.int32)
         tables[:, rows] = self.tp, self.predicted, self.gold
         tested = np.zeros(n, dtype=np.bool_)

@@ -37,7 +37,7 @@ def topic_words(holding: Sequence[Counter[str]], sizes: Sequence[int], n: int = 
     """
     everywhere, total = Counter[str](), sum(sizes)
     for words in holding:
-        everywhere.update(words)  # `sum` would copy the growing total per topic
+        everywhere.update(words)  # not `sum`, which would copy the growing total for each topic
 
     def weight(word: str, inside: int, size: int) -> float:
         share = inside / everywhere[word]
@@ -60,9 +60,9 @@ def _is_word(text: str) -> bool:
 def telling_words(inside: Counter[str], outside: Counter[str], n: int = 30, *, prior: float = PRIOR) -> list[Telling]:
     """Return the `n` words most over-represented in `inside`, highest z first.
 
-    Log-odds ratio with an informative Dirichlet prior (Monroe, Colaresi and Quinn 2008, 3.5.1). The prior is the word
-    frequencies of both sides, scaled to `prior` words; z is the ratio over its standard deviation. In scripts with
-    spaces, words of one letter are left out.
+    z is the log-odds ratio with an informative Dirichlet prior (Monroe, Colaresi and Quinn 2008, 3.5.1), divided by its
+    standard deviation. The prior is the frequency of each word in both sets together, scaled to `prior` words. In
+    scripts with spaces, words of one letter are left out.
     """
     words = sorted(word for word in inside if inside[word])
     if len(inside.keys() | outside.keys()) < 2:

@@ -200,7 +200,7 @@ class _Layout:
 
     @classmethod
     def make(cls, config: MapConfig, job: Job, vectors: FloatArray) -> "_Layout":
-        """Fit the layout, or read it if an interrupted attempt stored it, because `fast` is not deterministic."""
+        """Fit and store the layout. If an earlier attempt stored it, read it, because `fast` is not deterministic."""
         path = job.context.run.chunks / "layout.npz"
         if not path.exists():
             with replacing(path) as file:

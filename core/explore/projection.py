@@ -193,7 +193,8 @@ def _umap() -> ModuleType:
         umap_.smooth_knn_dist,
         umap_.compute_membership_strengths,
     ):
-        with suppress(RuntimeError, AttributeError):  # read-only folder, or another numba: compile each time
+        # In a read-only folder, or with another version of numba, there is no cache, and code is compiled each time.
+        with suppress(RuntimeError, AttributeError):
             function.enable_caching()
     module: ModuleType = umap
     return module

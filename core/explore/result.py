@@ -80,7 +80,7 @@ class Layout:
 
     @classmethod
     def read(cls, run: Run) -> Self:
-        """Read the arrays, memory-mapped."""
+        """Read the arrays as memory maps."""
         with read_back(run.artifacts, *(f"{name}.npy" for name in cls.__slots__)):
             return cls(**{name: np.load(run.artifacts / f"{name}.npy", mmap_mode="r") for name in cls.__slots__})
 
@@ -340,7 +340,7 @@ class MapView:
         cells = np.empty(len(points), dtype=object)
         for side, corpus in ((task, self.task), (~task, self.domain)):
             taken = column(corpus).take(pa.array(self.rows[points[side]])).to_pylist()
-            # The extra None prevents that numpy turns lists of equal length into a two-dimensional array.
+            # The extra None keeps numpy from turning lists of equal length into a two-dimensional array.
             cells[side] = np.array([*taken, None], dtype=object)[:-1]
         return list(cells)
 
@@ -386,7 +386,7 @@ class MapView:
     def telling(self, points: IntArray, n: int) -> list[Telling]:
         """Return the `n` words that are most over-represented in `points`, compared with all other points.
 
-        The words are counted in at most `WORD_SAMPLE` sentences of each.
+        Words are counted in at most `WORD_SAMPLE` sentences of `points`, and as many of the others.
         """
         side = np.zeros(len(self), dtype=np.int64)
         side[np.asarray(points, dtype=np.int64)] = 1

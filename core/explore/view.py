@@ -93,7 +93,7 @@ def _sentences_of(selection: str) -> tuple[object, ...] | None:
 
 
 def config(map_run: str) -> dict[str, object]:
-    """Return the options of the map's run. The option `selection` is the `select` run of the shown selection."""
+    """Return the options of the map's run. Its option `selection` is the `select` run of the shown selection."""
     return {**_run(map_run).manifest.config, "selection": choice.run_of(get(map_run).selection)}
 
 
@@ -124,7 +124,7 @@ def classes(map_run: str, budget: str | None = None, keep: Sequence[str] | None 
 
 @kept_per_home(8)
 def kept_columns(map_run: str) -> dict[str, bool]:
-    """Return {column: True if any sentence of both corpora has a value} for source, file, group and page."""
+    """Return {column: True if a sentence of D_C or T_C has a value} for the columns source, file, group and page."""
     mapped = get(map_run)
     corpora = (mapped.domain, mapped.task)
     names = {"source": "doc", "file": "file", "group": "group", "page": "page"}
@@ -305,7 +305,7 @@ def hover(map_run: str, points: IntArray, width: int = 120) -> list[HoverRow]:
 
 
 def class_counts(points: IntArray, kinds: IntArray) -> dict[str, tuple[int, int]]:
-    """Return {term for the class: (number among `points`, number on the map)}, for texts as "47 of 412 selected"."""
+    """Return {term for a class: (number among `points`, number on the map)}, for texts like "47 of 412 selected"."""
     inside, all_ = (np.bincount(part, minlength=len(CLASSES)).tolist() for part in (kinds[points], kinds))
     return {plainly(name): (inside[i], all_[i]) for i, name in enumerate(CLASSES)}
 

@@ -25,7 +25,7 @@ LONGEST, MOST_TAGS, LONGEST_NOTE = 60, 20, 4_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """What users added to a run. name: replaces the run's title; "" for none. pinned: True to show the run at the top.
+    """Label that a user gave to a run. name: replaces the run's title; "" for none. pinned: True to show the run first.
 
     archived: True to leave the run out of lists.
     """

@@ -108,7 +108,7 @@ def pack(project: Project, target: Path, *, weights: bool = False) -> Packed:
 
 
 def weights_of(project: Project) -> tuple[int, int]:
-    """Return the number of models and corpora with sentence vectors, counted together, and their size in bytes."""
+    """Return the number of runs with a model or sentence vectors, and the size of these models and vectors in bytes."""
     _, left = _files(project.folder, ())
     return len(_runs(left)), sum(path.stat().st_size for _, path in left)
 

@@ -143,7 +143,7 @@ def _has_roles(run: Run, roles: Mapping[str, str], corpora: Mapping[str, Corpus]
         if (role := name.partition(".")[0]) not in unread:
             lineages.setdefault(role, set()).update(lineage(fingerprint, corpora))
     named = [roles[role] in lineages[role] for role in lineages.keys() & roles.keys()]
-    if named:  # other inputs are not checked
+    if named:  # if some inputs are named after roles, the others are not checked
         return all(named)
     return not roles or not lineages or not set(roles.values()).isdisjoint(set[str]().union(*lineages.values()))
 

@@ -22,15 +22,15 @@ from core.training.saved_models import NAME
 
 SMALL, DIFFERENCE = "small", "difference.safetensors"
 _FACTORS = (".left", ".right")
-_MOST = 32  # largest rank of a difference
+_MOST = 32  # maximum rank of a difference
 
-_CLOSE = 1e-5  # largest error of a restored weight; predictions change only at much larger errors
+_CLOSE = 1e-5  # maximum error of a restored weight; only much larger errors would change predictions
 
 Tensors = dict[str, np.ndarray]
 
 
 def shrink(run: Path) -> None:
-    """Write `small` beside the model of a finished `finetune` run that trained the bundled encoder with LoRA.
+    """Write the folder `small` beside the model of a finished `finetune` run, which used LoRA and the bundled encoder.
 
     run: folder of the run. Errors: ModelError if the difference is not of low rank, as after a training without LoRA.
     """
@@ -105,6 +105,6 @@ def _restored(name: str, kept: Tensors, encoder: Tensors) -> np.ndarray:
     if name in kept:
         return kept[name]
     base = _base(name, encoder)
-    assert base is not None  # `shrink` keeps every tensor that the encoder lacks
+    assert base is not None  # because `shrink` has stored every tensor that the encoder lacks
     left, right = (kept.get(name + end) for end in _FACTORS)
     return base if left is None or right is None else base + left @ right

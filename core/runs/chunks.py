@@ -43,7 +43,7 @@ class Opened:
     about: About = field(default_factory=dict)
 
     def array(self, rows: Any, report: Reporter) -> Array:
-        """Prepare input rows with `ahead`, and return their array (the result of `compute`)."""
+        """Return the array that `compute` gives for input rows, which are first prepared with `ahead`."""
         return self.compute(self.ahead(rows) if self.ahead else rows, report)
 
 
@@ -61,7 +61,10 @@ class Work(Protocol):
     def card(self) -> bool: ...
 
     def read(self, start: int, stop: int, about: About) -> Any:
-        """Return the rows of items `start` to `stop`, in a form that can be pickled. about: `Opened.about`."""
+        """Return the input rows of the items from `start` to `stop` - 1, as an object that can be pickled.
+
+        about: `Opened.about`.
+        """
 
     def open(self, report: Reporter) -> Opened:
         """Load the model. Called once per process, on the machine that computes."""
@@ -111,7 +114,7 @@ class Chunks:
 
     @property
     def probed(self) -> tuple[int, int]:
-        """(first, last + 1) of the items that every worker computes first, so that their results can be compared."""
+        """First, and last + 1, of the items that every worker computes first, so that their results can be compared."""
         return 0, min(PROBED, self.bounds(0)[1])
 
     def hold_to_first(self, node: str, array: Array) -> None:

@@ -70,7 +70,7 @@ class RunContext(Reporter):
         after: float | None = None,
         shares: tuple[float, float] | None = None,
     ) -> None:
-        """Report that part `number` begins. The parts of child runs are not relayed to their parent.
+        """Report that part `number`, counted from 1, begins. Parts of child runs are not reported to the parent run.
 
         of: number of parts. left: estimated seconds of this part and all later parts; None if unknown. after: estimated
         seconds of the later parts alone; None if unknown. shares: shares of the run that are done before and after this
@@ -136,7 +136,7 @@ class RunContext(Reporter):
             self.emit("device", {"text": device, "machine": machine})
 
     def emit(self, kind: EventKind, data: Data) -> None:
-        """Append an event, and before it any progress that is not written yet. Errors: OSError if the disk is full."""
+        """Write any pending progress to the log, then append an event. Errors: OSError if the disk is full."""
         with self._guard:
             if self._pending is not None and kind != "progress":
                 pending, self._pending = self._pending, None

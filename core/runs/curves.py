@@ -56,7 +56,7 @@ class Curve:
 
 
 class Curves:
-    """All curves of a run. Each call of `read` reads only the lines that were added to the event log since the last."""
+    """All curves of a run. Each call of `read` reads only lines that were added to the log since the last call."""
 
     def __init__(self, run: Run) -> None:
         self.run = run

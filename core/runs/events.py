@@ -232,7 +232,7 @@ def fold(events: Iterable[Event], *, locked: bool, cancel_requested: bool = Fals
 def step(state: RunState, event: Event) -> RunState:
     """Return the state after one more event. An attempt counts as running until an event ends it.
 
-    `settle` checks later if its process is alive.
+    `settle` then checks if the attempt's process is alive.
     """
     data = event.data
     match event.kind:
@@ -294,7 +294,10 @@ def _over(state: RunState, end: Ending | Literal["interrupted"], time: float | N
 
 
 def settle(state: RunState, *, locked: bool, cancel_requested: bool, launching: bool) -> RunState:
-    """Correct a state that was computed from the log, using facts about live processes. Parameters as in `fold`."""
+    """Correct a state that was computed from the log by facts about live processes, and return it.
+
+    Parameters: see `fold`.
+    """
     ended = state.state in ENDINGS
     # The new attempt has not written an event yet, so the log still ends with the previous attempt.
     if launching and (ended or not locked):

@@ -486,7 +486,7 @@ class RunsOnRay:
             raise RunError(state.error or f"run {run.id}: has failed.")
         if status >= 0 and state.state == "cancelled":
             raise Cancelled(f"run {run.id}: was stopped on request; resume it to continue.")
-        if status < 0 or not state.active:  # otherwise another process works on it
+        if status < 0 or not state.active:  # else another process works on the run
             self._losses[run.id] += 1
             if self._losses[run.id] >= LOSSES:
                 raise ResourceError(

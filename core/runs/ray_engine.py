@@ -129,7 +129,7 @@ def _folder() -> Path:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Restore this process's SIGTERM handler, which stops a run, after the block, because Ray replaces the handler."""
+    """After the block, restore this process's SIGTERM handler, which Ray replaces. The handler stops the run."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -23,7 +23,7 @@ RESULT = "result.json"
 # Empty file in the folder of an imported run. It is removed when a user of this machine accepts the run's options.
 BROUGHT = "brought"
 
-LAUNCH_PATIENCE = 10.0  # seconds after the manifest was written within which a worker should start
+LAUNCH_PATIENCE = 10.0  # seconds within which a worker should start after the manifest was written
 
 
 _ELSEWHERE = re.compile(r"/.*?/runs/(?=(\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4})/)")
@@ -148,7 +148,7 @@ class Run:
         return self._spoilt
 
     def events(self, after: int = 0) -> tuple[list[Event], int]:
-        """Return the events from byte `after` on, and the byte to continue from."""
+        """Return the events after byte `after` of the log, and the number of the byte at which to continue."""
         return read_events(self.events_file, after)
 
     def result(self) -> Result:

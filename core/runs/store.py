@@ -149,7 +149,7 @@ class RunStore:
         try:
             if coming := run.coming():
                 raise RunError(f"run {run_id}: is about to begin ({coming.in_words}); cancel it before removing it.")
-            doomed = run.path.with_name(f".removed-{run_id}")  # not listed, even if the deletion is interrupted
+            doomed = run.path.with_name(f".removed-{run_id}")  # a name that `list` skips
             run.path.rename(doomed)
             shutil.rmtree(doomed)
             self._runs.pop(run_id, None)
