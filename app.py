@@ -61,9 +61,9 @@ def _warm() -> None:
     for module in ("pandas", "PIL.ImageFile", "pyarrow.dataset", "plotly.tools", "scipy.ndimage", *pages):
         importlib.import_module(module)
     _draw()
-    inspect.stack()  # the first call, otherwise made by Streamlit, reads the path of every module
+    inspect.stack()  # The first call is slow: it reads the path of every module. Streamlit would make it for a request.
     gc.collect()
-    gc.freeze()  # later collections skip all of these modules
+    gc.freeze()  # Later garbage collections skip the imported modules.
 
 
 def _draw() -> None:
@@ -98,7 +98,7 @@ def main() -> None:
             ws_max_size=megabytes * 1_000_000,
             access_log=False,
             log_level="warning",
-            proxy_headers=False,  # clients could forge their address
+            proxy_headers=False,  # A client could forge its IP address in these headers.
         )
     ).run(sockets=sockets)
 
@@ -114,7 +114,7 @@ def _bound(port: int) -> tuple[list[socket.socket], str]:
     """Return the listening sockets and the address to open.
 
     For `localhost`, a browser tries ::1 and 127.0.0.1, so the app listens on both. If another server already listens
-    on ::1, `localhost` could open that server. The address to open then names 127.0.0.1 instead.
+    on ::1, `localhost` could open that server. The returned address then has 127.0.0.1 instead of `localhost`.
     """
     try:
         sockets = [_listening(socket.AF_INET, "127.0.0.1", port)]
@@ -133,7 +133,7 @@ def _bound(port: int) -> tuple[list[socket.socket], str]:
 
 
 def _opening(sockets: list[socket.socket], address: str) -> str:
-    """Return the address that opens the app, with the key if the door asks for one."""
+    """Return the address that opens the app. It contains the key if `pages.ui.door` asks for one."""
     if door.mode() == "open":
         return address
     if door.mode() == "user":
@@ -160,7 +160,7 @@ def _listening(family: socket.AddressFamily, host: str, port: int) -> socket.soc
 
 
 def _holder(host: str, port: int) -> str:
-    """Return ", held by" and the account that listens there; "" if none does or the system does not show it."""
+    """Return ", held by" and the account that listens on this port; "" if the system does not show one."""
     account = account_listening((host, port))
     if account is None:
         return ""

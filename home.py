@@ -1,4 +1,4 @@
-"""Home: the steps from texts to the report, running runs and finished runs."""
+"""The page Home: the steps from texts to the report, running runs and finished runs."""
 
 import streamlit as st
 
@@ -41,7 +41,7 @@ def main() -> None:
         no_such_page()
         listed = runs.own(*LISTED)
         _try()
-        if not listed:  # somebody who has not used Winnow yet sees a result first
+        if not listed:  # New users see a finished example first.
             _samples()
         measure = home_steps.draw()
         if listed:
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def _try() -> None:
-    """Link to the form in which a tagger can be tried on a document. Draw nothing if there is no tagger."""
+    """Link to the form that tries a tagger on a document. Draw nothing if there is no tagger."""
     if not taggers.here():
         return
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -93,7 +93,7 @@ def _machine() -> None:
 
 
 def _card() -> str:
-    """Return the name and free memory of the GPU on which taggers are trained."""
+    """Return the name and free memory of the GPU that trains taggers, and the number of further GPUs."""
     card, n = machine.card(), len(cards.usable())
     if card is None:
         return "no GPU"

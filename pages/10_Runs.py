@@ -1,4 +1,4 @@
-"""Runs: a table of all runs of the project, to name, tag and compare them, and a chart of their curves."""
+"""The page Runs: a table of the project's runs, fields to name and tag them, and a chart of training curves."""
 
 from collections.abc import Sequence
 
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _options(rows: Sequence[RunRow]) -> None:
-    """Draw a table with a column per run and a row per differing option."""
+    """Draw a table of the options in which `rows` differ: a row per option, a column per run."""
     st.subheader("Differences in options", anchor=False)
     ids = [row.run.id for row in rows]
     differences = run_comparison.differences(ids)
@@ -63,7 +63,7 @@ def _options(rows: Sequence[RunRow]) -> None:
 
 
 def _curves(rows: Sequence[RunRow]) -> None:
-    """Draw the training curves of some runs in one chart, and update it while they run."""
+    """Draw the training curves of `rows` in one chart. The chart is updated while one of these runs is active."""
     trainings = _trainings([row.run for row in rows])
     if not trainings:
         return
@@ -88,7 +88,7 @@ def _curves(rows: Sequence[RunRow]) -> None:
 
 
 def _trainings(rows: Sequence[Run]) -> list[Run]:
-    """Return the runs that have training curves: these runs or their child runs, each once."""
+    """Return the runs among `rows` and their child runs that have training curves, without repetition."""
     begun = {run.id: run for row in rows for run in training.trainings(row.id)}
     return [run for run in begun.values() if training.curves(run.id)]
 

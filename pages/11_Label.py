@@ -1,4 +1,4 @@
-"""Label: label the sentences where a label helps most, check labels that may be wrong, and train again."""
+"""The page Label: label the sentences that help training most, check suspicious labels, and train again."""
 
 import streamlit as st
 

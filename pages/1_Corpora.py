@@ -1,4 +1,4 @@
-"""Corpora: import them, set their roles, and see their labels, lengths, duplicates and leaks."""
+"""The page Corpora: import corpora, set their roles, and see their labels, lengths, duplicates and test leaks."""
 
 from collections.abc import Mapping
 
@@ -45,8 +45,10 @@ NEAR_WORDS = {
 }
 WORDS = (terms.TASK, terms.DOMAIN, terms.LABELS, terms.TRAIN, terms.DEV, terms.TEST, terms.LEAK, terms.TOKEN)
 
-ALL = "corpora.all"  # session key of the switch that lists more than `FEW`
-FEW = 20  # corpora made by Winnow that are listed at first, because a browser takes long to draw hundreds
+ALL = "corpora.all"  # session key of the switch that lists more than `FEW` corpora
+
+# number of corpora made by Winnow that are listed at first; a browser takes long to draw hundreds
+FEW = 20
 
 
 def main() -> None:
@@ -64,7 +66,7 @@ def main() -> None:
         if not sealed:
             picture("corpora")
         else:
-            with st.container():  # its height changes; the container keeps the position of the elements below
+            with st.container():  # The check changes its height. The container keeps the elements below in place.
                 _check()
             data_check.show(corpora.check_project(), "corpora", here=CORPORA)
             _undo()
@@ -77,7 +79,7 @@ def main() -> None:
 
 
 def _import_run() -> None:
-    """Show the import that the address names, or a running one."""
+    """Show the import run that the URL names, or else an import that is running."""
     run_id = attached(("add", "intake"), RUN)
     if run_id is None or not (st.query_params.get("run") == run_id or runs.state(run_id).active):
         return
@@ -86,7 +88,10 @@ def _import_run() -> None:
 
 
 def _audits(roles: Mapping[str, str]) -> dict[str, dict[str, object]]:
-    """Return {role: options of its audit}, with the held-out sets in the order of a selection's options."""
+    """Return {role: options of the `audit` run of its corpus}, for the task corpus and the domain corpus.
+
+    roles: {role: fingerprint}. The test set comes before the dev set, as in the options of a selection.
+    """
     held_out = [roles[role] for role in ("test", "dev") if role in roles]
     return {role: {"corpus": roles[role], "held_out": held_out} for role in ("task", "domain") if role in roles}
 
@@ -112,7 +117,7 @@ def _check() -> None:
 
 
 def _undo() -> None:
-    """Offer to undo the last change of roles, and name the corpora that would change."""
+    """Draw the button that undoes the last change of roles, and list the roles that it would change."""
     former, now = corpora.former_roles(), corpora.roles()
     if not former:  # do not offer to return to a project without roles
         return
@@ -167,7 +172,10 @@ def _card(term: Term, roles: tuple[str, ...]) -> None:
 
 
 def _role(role: str, held: str | None) -> None:
-    """Draw the picker of a role's corpus. T_C and D_C have no visible label: the heading of their card names them."""
+    """Let the user pick the corpus of a role. held: fingerprint of the corpus that has the role now.
+
+    The fields for T_C and D_C have no visible label, because the heading above the field already names the role.
+    """
     # The key includes the corpus of the role, so that a change elsewhere resets the field.
     term, key = ROLES[role], f"corpora.pick.{role}.{held}"
     if role in ("task", "domain"):
@@ -208,7 +216,7 @@ def _numbers(corpus: Corpus) -> None:
 
 
 def _flags(role: str) -> None:
-    """Show duplicates and leaks if they were searched for."""
+    """Show the number of flagged sentences in the corpus of a role, or that they were not checked yet."""
     options = _audits(corpora.roles()).get(role)
     if options is None:
         return
@@ -229,7 +237,10 @@ def _flags(role: str) -> None:
 
 
 def _library(sealed: list[Corpus]) -> None:
-    """List all corpora, but only the newest of those that Winnow made, and offer to remove one."""
+    """Draw the table of corpora, and below it the button that removes one. sealed: all corpora.
+
+    Of the corpora that Winnow made, the table lists only the newest `FEW` unless the user asks for all.
+    """
     st.subheader("All corpora", anchor=False)
     derived = sum(corpus.derived for corpus in sealed)
     if derived > FEW and not st.toggle(f"Show all {derived} that Winnow made, not only the newest {FEW}", key=ALL):

@@ -1,4 +1,4 @@
-"""Similarity: the source closest to the task corpus, the agreement of the measures, and what they predict."""
+"""The page Similarity: find the source closest to the task corpus, and see how well similarity predicts F1."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -117,7 +117,7 @@ def _pick(label: str, known: dict[str, Corpus], chosen: Sequence[str | None], na
 
 
 def _together(sources: list[str], joined: list[str]) -> list[str]:
-    """Return the joined sources as positions in the list of sources."""
+    """Return the option `together`: the positions of the joined sources, counted from 1, such as ["1+3"]."""
     places = [str(sources.index(mark) + 1) for mark in joined if mark in sources]
     return ["+".join(places)] if len(places) > 1 else []
 

@@ -1,4 +1,4 @@
-"""Selection: score D_C with a strategy, see the distribution of scores, set the budget, export S_C."""
+"""The page Selection: score D_C with a strategy, see the distribution of scores, set the budget, export S_C."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -69,9 +69,10 @@ def main() -> None:
 
 @st.fragment
 def _shown(shown: str) -> None:
-    """Draw the run and its selection, in a fragment, so that a change of the budget does not redraw the form above.
+    """Draw a selection and its run. As a fragment, it can be redrawn for a new budget without the form above.
 
-    shown: a selection, or a run that is not finished."""
+    shown: id of a selection, or of a `select` run that has not finished.
+    """
     with guard(buttons="selection."):
         others = [run for run in runs.own("select") if runs.state(run.id).state != "succeeded"]
         if shown in [run.id for run in others]:
@@ -86,7 +87,7 @@ def _shown(shown: str) -> None:
 
 @st.fragment
 def _setup() -> None:
-    """Draw the form in a fragment, so that a typed budget is checked without redrawing the scores below."""
+    """Draw the form. As a fragment, it can check a typed budget without redrawing the scores below."""
     with guard(buttons="selection.start"):
         _form()
 
@@ -109,7 +110,7 @@ def _form() -> None:
         if preferences.expert():
             options |= _more(name, strategy)
         on = where("selection")
-        # If the start was refused, the corpus of these sentences exists, and the check says why.
+        # `runs.start` may have refused an earlier start. Then the corpus of the part is stored, and is checked here.
         checked = {**options, "domain": narrowed_before(options["domain"], only)}
         may_start, anyway = _checked(checked)
         icon = ":material/filter_alt:"
@@ -122,7 +123,10 @@ def _form() -> None:
 
 
 def _checked(options: Mapping[str, object]) -> tuple[bool, bool]:
-    """Show the data check, with a button that sets a valid budget; return what `gate` returns."""
+    """Show the data check of these options, with a button that sets a valid budget.
+
+    Return two values: True if the run may start, and True if it starts despite red items.
+    """
     try:
         found = corpora.check_run("select", options)
     except ConfigError as error:
@@ -133,7 +137,7 @@ def _checked(options: Mapping[str, object]) -> tuple[bool, bool]:
 
 
 def _more(name: str, strategy: Any) -> dict[str, Any]:
-    """Ask for options of the strategy, the corpora and the encoder."""
+    """Draw the expert's fields, and return the options of the strategy, the selection and the encoder."""
     config = KINDS["select"].config
     with st.expander("More options", icon=":material/settings:"):
         own = config_form(strategy.Options, list(strategy.Options.model_fields), f"selection.{name}")
@@ -145,14 +149,17 @@ def _more(name: str, strategy: Any) -> dict[str, Any]:
 
 
 def _encoder(strategy: Any) -> tuple[str, ...]:
-    """Return the options of the encoder that a strategy uses. Others whose ranks it uses may embed."""
+    """Return the names of the encoder options that a strategy needs.
+
+    A strategy that combines the ranks of other strategies gets all of them, because one of those may embed sentences.
+    """
     if strategy.reads in ("vectors", "both") or strategy.others(strategy.Options()):
         return ENCODER
     return TRAINED if strategy.models else ()
 
 
 def _cost(strategy: Any) -> None:
-    """Draw the steps before scoring and their expected time."""
+    """If a strategy trains models before it scores, show a warning with the steps and their expected time."""
     if not strategy.models:
         return
     tagger = ", then a tagger from it on the labels" if "ner" in strategy.models else ""
@@ -168,7 +175,10 @@ def _cost(strategy: Any) -> None:
 
 
 def _corpora() -> dict[str, Any]:
-    """Ask for corpora by role, prefilled with the roles set on the page Corpora; collapsed if these suffice."""
+    """Ask for the corpora by role, and return them as options. The default is the roles set on the page Corpora.
+
+    The fields are collapsed if the project has a task corpus and a domain corpus.
+    """
     roles = corpora.roles()
     picked = {}
     names = ", ".join(corpora.find(roles[role]).name for role in NOTES if role in roles)
@@ -186,7 +196,8 @@ def _corpora() -> dict[str, Any]:
 
 def _budget() -> dict[str, Any]:
     left, right = st.columns(2)
-    st.session_state.setdefault("selection.budget", data_check.FITS)  # not the field's default: a button sets it too
+    # Set the default here and not in the field, because a button also sets this value.
+    st.session_state.setdefault("selection.budget", data_check.FITS)
     budget = left.text_input(
         "Budget",
         key="selection.budget",

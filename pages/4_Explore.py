@@ -1,4 +1,4 @@
-"""Explore: the sentences on a map, selected or not, the reasons for each, and edits by hand."""
+"""The page Explore: a map of selected and other sentences, the reasons for each, and edits by hand."""
 
 import streamlit as st
 
@@ -26,7 +26,7 @@ from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import removed
 from pages.ui.widgets import command_lines, config_form, plain, pressed, same_command
 
-SEEN = "explore.seen"  # time of the last edit shown, by selection
+SEEN = "explore.seen"  # session key: {selection: time of its latest edit on the page}
 SUMMARY = "See what is selected and what is not, ask why, and change it by hand."
 NEEDS = "There is no finished selection to look at yet. Make one first, then draw its map here."
 MAKING = ("sample", "limit", "clusters", "neighbours", "min_distance", "fast", "seed")
@@ -58,17 +58,20 @@ def main() -> None:
 
 
 def _nothing() -> None:
-    """Show what is missing, unless the latest selection of other corpora was offered already."""
+    """Show what the page needs, and a link to make a selection.
+
+    The need is left out if the project has a finished selection, because `choice.attached` has then offered it.
+    """
     empty("" if runs.own("select", state="succeeded") else NEEDS, "explore", SELECTION, make="Make a selection")
 
 
 def _edited(choice_id: str) -> None:
-    """Show the hand edits of the selection on disk, and offer to undo them."""
+    """Show the stored hand edits of a selection, and offer to undo the last one or to save the result as a corpus."""
     edits = selections.edits(choice_id)
     if not edits.history:
         return
     last = edits.history[-1]
-    shown = st.session_state.get(SEEN, {}).get(choice_id)  # the edit that the button showed when it was pressed
+    shown = st.session_state.get(SEEN, {}).get(choice_id)  # time of the edit that the pressed button named
     st.session_state[SEEN] = {choice_id: last.time}
     with st.container(horizontal=True, vertical_alignment="center", key="explore-edits"):
         st.markdown(f"**By hand:** {len(edits.added):,} added, {len(edits.removed):,} removed.", width="content")
@@ -88,7 +91,10 @@ def _edited(choice_id: str) -> None:
 
 
 def _map_of(choice_id: str) -> str | None:
-    """Return the map to draw; if there is none, show the run that makes one, or offer to start it."""
+    """Return the id of the finished `map` run to draw.
+
+    If the selection has no map, show the run that makes one or offer to start it, and return None.
+    """
     map_ids = [run.id for run in runs.listed("map") if run.manifest.config["selection"] == run_of(choice_id)]
     drawing = runs.state(map_ids[0]) if map_ids else None
     if drawing is not None and drawing.state != "succeeded":
@@ -145,7 +151,8 @@ def _map(choice_id: str) -> None:
     state.name_in_address(choice_id, map_run)
     points = regions.region_points(map_run, state.filtered(state.picked(map_run)), kinds)
     with st.container(key="explore-panes"):
-        left, right = st.columns((8, 5))  # always both: Streamlit redraws a chart whose place on the page changes
+        # Always make both columns, because Streamlit redraws a chart whose position on the page changes.
+        left, right = st.columns((8, 5))
     with left:
         drawn = map_view.draw(choice_id, map_run, kinds, asked)
     if state.picked(map_run) or st.session_state.get(FILTERS):
@@ -155,14 +162,14 @@ def _map(choice_id: str) -> None:
     offer_tagging(choice_id)
     title = "The same on the command line, and another map"
     with st.expander(title, icon=":material/terminal:", key="explore.command", on_change="rerun") as more:
-        if more.open:  # highlighting a command loads 1.5 MB of script
+        if more.open:  # Commands are drawn on request, because their highlighting loads 1.5 MB of JavaScript.
             _commands(choice_id, map_run)
             _make(choice_id)
     map_view.tell(choice_id, map_run, kinds, drawn, asked)
 
 
 def _commands(choice_id: str, map_run: str) -> None:
-    """Draw the commands for the map and for the picked sentences; they write the same bytes as the page."""
+    """Show the shell commands that make this map and export the picked sentences, as the page does."""
     command_lines(commands.command("map", maps.config(map_run)))
     region = state.filtered(state.picked(map_run))
     if token := regions.region_token(region):

@@ -1,4 +1,4 @@
-"""Training: start, watch, stop and resume pre-training, fine-tuning and experiments."""
+"""The page Training: start, watch, stop and resume pre-training, fine-tuning and experiments."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -52,7 +52,7 @@ def main() -> None:
             empty(NEEDS, "training", "pages/5_Training.py")
         else:
             if st.session_state.pop(BEGUN, False):
-                st.session_state[FORM] = False  # brings the started run into view
+                st.session_state[FORM] = False  # Close the form, so that the started run is in view.
             elif form.follow_address():
                 st.session_state[FORM] = True
             with st.expander(
@@ -60,7 +60,7 @@ def main() -> None:
             ):
                 _setup()
         if run_id is not None:
-            with st.container():  # a fixed place, so that the queue does not move what is below
+            with st.container():  # The queue changes its height. The container keeps the elements below in place.
                 queue(run_id, RUN)
             _watch(pick_run(run_id, RUN, runs.own(*SHOWN), "Training"))
 
@@ -112,7 +112,7 @@ def _start(
 
 
 def _watch(run_id: str) -> None:
-    """Show the run, its result or how to continue, and its curves."""
+    """Show the run's progress and curves, and its result once it has finished."""
     state = run_panel(run_id, RUN)
     run = runs.get(run_id)
     if run.manifest.kind in training.TRAININGS:

@@ -21,7 +21,7 @@ from pages.ui.widgets import plain
 
 RUN = "results.run"
 COMPARED = ("experiment", "study")
-OPENS = {"try": try_it.TAB, "download": "Download"}  # {value in the address: tab that it opens}
+OPENS = {"try": try_it.TAB, "download": "Download"}  # {value in the URL: tab that it opens}
 NEEDS = "There is no finished run yet. An experiment shows whether pre-training on a selection was worth it."
 
 WORDS = (
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def _single() -> str:
-    """Return the id of the `finetune` run that the address names, or ""."""
+    """Return the id of the `finetune` run that the URL names, or ""."""
     run = next((run for run in runs.listed("finetune") if run.id == st.query_params.get("run")), None)
     if run is None:
         return ""
@@ -68,7 +68,7 @@ def _single() -> str:
 
 
 def _pick(run_id: str) -> str:
-    """Let the user pick an experiment or study if there are several."""
+    """Let the user pick an experiment or study if there are several, and return its id. run_id: the default."""
     return pick_run(
         run_id,
         RUN,
@@ -129,7 +129,7 @@ def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
     everything: dict[str, Callable[[], None]] = {"All trainings": take.trainings}
     drawn = everything | drawn if waiting else drawn | everything
     drawn |= {"Download": partial(take.take_away, run_id, run_labels)}
-    # Use another key once there is a result: Streamlit then opens the first tab, the leaderboard.
+    # Change the key when the result arrives, because Streamlit then opens the first tab, the leaderboard.
     _draw(drawn, f"results.tab{'.waiting' * waiting}")
 
 
@@ -138,7 +138,7 @@ def _run_labels(run_id: str | None, single: str) -> dict[str, str]:
     if run_id is not None:
         here = {run.id for run in runs.listed("finetune")}
         board = results.board(run_id)
-        # A stable sort puts the variant of the claim first, because comparisons preselect the first one.
+        # Put the variant of the planned analysis first, because comparisons preselect the first variant.
         leaderboard = sorted(board.leaderboard, key=lambda arm: not results.is_claimed(board, arm))
         return {
             run: f"{words.line_name(arm)}{f', replicate {i}' if len(arm.finetunes) > 1 else ''}"
@@ -147,7 +147,7 @@ def _run_labels(run_id: str | None, single: str) -> dict[str, str]:
             if run in here
         }
     rows = [row for row in results.tagger_rows() if row.f1 is not None]
-    # The sort is stable, so the other runs stay newest first.
+    # Put `single` first. The sort is stable, so the other runs stay newest first.
     rows.sort(key=lambda row: row.run != single)
     return taggers.names([row.run for row in rows])
 

@@ -1,4 +1,4 @@
-"""Bias: information of names and contexts, rebuilt training sets, robustness of taggers."""
+"""The page Bias: how much names and contexts reveal about types, rebuilt training sets, robustness of taggers."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Assisting: find sentences of another corpus that label entities as your corpus does, and test if they help."""
+"""The page Assisting: find sentences in another corpus that are labelled as in yours, and test if they help."""
 
 from collections.abc import Mapping
 
@@ -57,7 +57,7 @@ def _setup(labelled: Mapping[str, Corpus]) -> None:
     with columns[1]:
         others = [corpus for mark, corpus in labelled.items() if mark != primary]
         label = "Assisting corpus: labelled data to borrow from"
-        # The key holds the primary corpus, because the former assisting corpus may now be the primary one.
+        # The key contains the primary corpus. A new primary corpus resets the field, because it may be the one picked.
         assisting = corpus_picker(label, f"assisting.assisting.{primary}", None, others)
     if primary is None or assisting is None:
         return

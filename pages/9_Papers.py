@@ -1,4 +1,4 @@
-"""Papers: each table and figure of the five papers, the page and command that make it, and how Winnow's differs."""
+"""The page Papers: each table and figure of the five papers, the page and command that make it, and differences."""
 
 import streamlit as st
 
@@ -19,7 +19,7 @@ def main() -> None:
         listed = papers.listed()
         tabs = st.tabs([paper.name for paper in listed], key="papers.tab", on_change="rerun", bind="query-params")
         for tab, paper in zip(tabs, listed, strict=True):
-            if tab.open:  # draw one paper only, because all five together would take a browser long
+            if tab.open:  # Draw only the open tab, because a browser takes long to draw all five.
                 with tab:
                     _paper(paper)
 
