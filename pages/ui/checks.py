@@ -1,4 +1,4 @@
-"""The data check on a page: its items, each with a link, and the user's consent to run although an item is red."""
+"""The data check on a page: its items with links, and a box to tick before a run starts despite a red item."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -19,7 +19,8 @@ Cures = Mapping[str, tuple[str, Callable[[], None]]]  # {name of an item: label 
 def show(found: Sequence[Check], key: str, *, here: str = "", cures: Cures | None = None) -> None:
     """Show red and amber items, and the green items in a collapsed section.
 
-    here: the page that shows the check; no link leads to it. cures: buttons that solve an item on this page.
+    key: prefix of the widget keys. here: the page that shows the check, which gets no link. cures: buttons that
+    solve an item on this page.
     """
     open_items = sorted((one for one in found if one.level != "green"), key=lambda one: one.level != "red")
     good = [one for one in found if one.level == "green"]

@@ -17,16 +17,17 @@ from core.shown import count
 from pages.ui.runs import links
 from pages.ui.widgets import plain, pressed
 
-NAMED = "choice"  # parameter of an address
+NAMED = "choice"  # URL parameter: id of a selection
+
 VISIT = "selection.run"  # session key of the selection or unfinished run that the pages show
 REFUSED, NEWS = "choice.refused", "choice.news"
 
 
 def attached(*, finished: bool = False) -> str | None:
-    """Return the id of the selection to show: the one in the address, else of this visit, else the project's current.
+    """Return the id of the selection to show; None, after a message, if there is none.
 
-    finished: True to return only finished selections; False to return also the id of an unfinished run. If there is
-    nothing to show, draw a message and return None.
+    It is the selection in the URL, else the last one shown in this visit, else the project's current one.
+    finished: True to return only finished selections; False to return also the id of an unfinished `select` run.
     """
     if named := _named():
         choice = _there(named)
@@ -37,7 +38,7 @@ def attached(*, finished: bool = False) -> str | None:
         listed = [each.id for each in choices.listed()]
         if seen := links.remembered(VISIT, listed):
             return seen
-        latest = find_out.choice_now()  # the one on Home; an experiment may have made it
+        latest = find_out.choice_now()  # The selection on Home. `listed` lacks it if an experiment made it.
         if latest and latest.id not in listed:
             return latest.id
     now = choices.current()
@@ -54,7 +55,7 @@ def _named() -> str:
 
 
 def _there(named: str) -> Choice | None:
-    """Return the selection in the address. If it does not exist, show a message and offer the latest one."""
+    """Return the selection with the id `named`. If there is none, show a message, offer the latest, return None."""
     try:
         return selections.at(named)
     except WinnowError as error:
@@ -80,14 +81,17 @@ def take(choice_id: str) -> None:
 
 
 def _clean() -> None:
-    """Remove the parameters of older versions from the address."""
+    """Remove the parameters of older versions from the URL."""
     for name in ("run", "budget"):
         if name in st.query_params:
             del st.query_params[name]
 
 
 def follow_address(choice_id: str) -> None:
-    """Save the budget in a URL of an older version, and rewrite that URL. Name a changed selection in the URL."""
+    """Update the URL: add the id of a selection that the user has changed, and rewrite a URL of an older version.
+
+    A budget in such an older URL is saved in the selection.
+    """
     old = st.query_params.get("run") == choice_id
     if old and (budget := st.query_params.get("budget")):
         try:
@@ -110,9 +114,12 @@ def say_refused() -> None:
 
 
 def pick(shown: str, page: str, unfinished: Sequence[Run] = ()) -> None:
-    """Let the user pick a selection, and show it. unfinished: unfinished runs to offer too."""
+    """Let the user pick a selection, and show it on the page.
+
+    shown: id of the selection on the page. page: prefix of the widget keys. unfinished: `select` runs to offer too.
+    """
     labels, listed = run_titles(unfinished), choices.listed()
-    if shown not in (*labels, *(choice.id for choice in listed)):  # an experiment made it
+    if shown not in (*labels, *(choice.id for choice in listed)):  # A selection of an experiment is not listed.
         listed.append(selections.at(shown))
     labels |= selection_titles(listed)
     if len(labels) < 2:
@@ -130,7 +137,7 @@ def pick(shown: str, page: str, unfinished: Sequence[Run] = ()) -> None:
 
 
 def bar(choice_id: str, page: str, unfinished: Sequence[Run] = ()) -> None:
-    """Draw the bar that picks, saves, renames and removes a selection. page: prefix of the widget keys."""
+    """Draw the bar with which the user picks, saves, renames and removes a selection. For arguments see `pick`."""
     choice = selections.at(choice_id)
     with st.container(horizontal=True, vertical_alignment="center"):
         pick(choice_id, page, unfinished)
@@ -142,7 +149,7 @@ def bar(choice_id: str, page: str, unfinished: Sequence[Run] = ()) -> None:
 
 
 def _keep(choice: Choice, page: str) -> None:
-    """Draw the button that saves a copy of the selection under a name. Its label has the number of sentences."""
+    """Draw the button that saves a named copy of the selection. Its label shows the number of selected sentences."""
     label = f"Save this selection ({selections.kept(choice.id).selected:,})"
     about = "Saves a copy under a name. Later changes do not affect the copy."
     look: dict[str, Any] = {"icon": ":material/bookmark_add:", "help": about, "width": "content"}
@@ -163,7 +170,7 @@ def _keep(choice: Choice, page: str) -> None:
 
 
 def _more(choice: Choice, page: str) -> None:
-    """Draw the popover that renames or removes the selection. It lists the runs that were trained on the selection."""
+    """Draw the popover that renames or removes the selection and lists the runs that were trained on it."""
     look: dict[str, Any] = {
         "icon": ":material/more_horiz:",
         "help": "Rename or remove this selection",
@@ -201,7 +208,7 @@ def _renamed(choice: Choice, name: str) -> None:
 
 
 def _changed_since(choice: Choice) -> None:
-    """Name runs that were trained on an earlier state of the selection. These runs stay as they are."""
+    """List up to three runs that were trained on an earlier version of the selection."""
     others = [each for each in choices.read_by(choice.id) if not each.same]
     for reader in others[:3]:
         st.caption(

@@ -21,11 +21,12 @@ from core import door
 from core.door import account_behind
 
 HEALTH = "/_stcore/health"
-ACCOUNT = "winnow.account"  # key in a connection's state: the account that the kernel reported; None: unknown
+ACCOUNT = "winnow.account"  # key of a connection's state; its value is the client's user id, None if unknown
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
-INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)  # an inline script has no attributes
+INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)  # Streamlit's inline scripts have no attributes.
 PROTECTION = {
-    "x-dns-prefetch-control": "off",  # the browser must not look up the host of a link before a click
+    # Without this header, the browser may look up the host of a link before a click.
+    "x-dns-prefetch-control": "off",
     "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -44,18 +45,19 @@ KEY_WANTED = "This Winnow asks for its key"
 
 
 def policy(host: str) -> str:
-    """Return the Content-Security-Policy of an answer. With it, the browser fetches nothing from another host.
+    """Return the Content-Security-Policy header of a response. It forbids the browser to load from other hosts.
 
-    It is a second guard behind `plain` and `escape`: markup that gets past them loads no image and runs no script.
+    The policy is a second guard behind `plain` and `escape`: markup that they miss loads no image and runs no script.
     host: Host header of the request; "" if it is not a name of this machine.
     """
-    # Safari before 15.4 does not count the websocket as 'self'. A policy cannot name an IPv6 address.
+    # Safari before 15.4 does not accept 'self' for a websocket, so name its host. A policy cannot name an IPv6 host.
     websocket = f" ws://{host} wss://{host}" if host and not host.startswith("[") else ""
     return (
         "default-src 'self'; "
-        # Plotly's WebGL compiles code with eval; Streamlit imports the scripts of components from blobs.
+        # Plotly's WebGL compiles code with eval, and Streamlit imports the scripts of components from blobs.
         f"script-src 'self' 'unsafe-eval' blob: {_inline_hashes()}; "
-        "style-src 'self' 'unsafe-inline'; "  # Streamlit, Plotly and Vega write style elements and attributes
+        # Streamlit, Plotly and Vega add style elements and attributes to the page.
+        "style-src 'self' 'unsafe-inline'; "
         "img-src 'self' data: blob:; font-src 'self' data:; media-src 'self' blob:; "
         f"connect-src 'self' blob: data:{websocket}; worker-src 'self' blob:; "
         "frame-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -64,20 +66,20 @@ def policy(host: str) -> str:
 
 @cache
 def _inline_hashes() -> str:
-    """Return the sources that allow the scripts inside Streamlit's own page, and no other inline script."""
+    """Return the policy's hashes of the inline scripts in Streamlit's own page. No other inline script may run."""
     page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     digests = (sha256(script.encode()).digest() for script in INLINE_SCRIPT.findall(page))
     return " ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
 
 
 class Door:
-    """ASGI middleware in front of all of Streamlit's routes: pages, websocket, media, uploads."""
+    """ASGI middleware that checks access to all of Streamlit's routes: pages, websocket, media, uploads."""
 
     def __init__(self, app: ASGIApp, mode: door.Mode) -> None:
         self._app, self._mode = app, mode
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 403 with one sentence, or pass the request on and add security headers to the answer."""
+        """Refuse a request with status 403 and a sentence, or pass it on and add security headers to the response."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
@@ -93,17 +95,22 @@ class Door:
             await self._app(_by_its_usual_name(scope), receive, send)
 
     def _stranger(self, scope: Scope, headers: Headers) -> Response | None:
-        """Return the refusal of a request that has neither the owner's account nor the key; None to let it in."""
+        """Return a 403 response if the request has neither the owner's account nor the key; None to let it in.
+
+        If the key is in the URL, return a redirect that sets it as a cookie.
+        """
         if self._mode == "open":
             return None
         why = KEY_WANTED
         if self._mode == "user":
-            relayed = "x-forwarded-for" in headers  # the server may take the client's address and port from it
+            # With this header, the server may report an address that the client made up, so the account is unknown.
+            relayed = "x-forwarded-for" in headers
             account = None if relayed else _account(scope)
             if account == os.getuid():
                 return None
             why = UNKNOWN_ACCOUNT if account is None else OTHER_ACCOUNT
-        cookie = f"winnow-{scope['server'][1]}"  # per port, because browsers send a cookie to all ports
+        # The cookie's name contains the port, because a browser sends a cookie to all ports of a host.
+        cookie = f"winnow-{scope['server'][1]}"
         if _is_key(_cookies(headers).get(cookie)):
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -116,24 +123,24 @@ class Door:
 
 
 def _account(scope: Scope) -> int | None:
-    """Return the account that opened this connection; None if the system does not show it.
+    """Return the id of the user account that opened this connection; None if the system does not show it.
 
-    With `python app.py`, the account was stored when the connection opened. With `streamlit run app.py` it was not, so
-    the kernel is asked now.
+    `python app.py` stores the account when the connection opens. `streamlit run app.py` does not, so the kernel is
+    asked here.
     """
     if ACCOUNT in (state := scope.get("state", {})):
         kept: int | None = state[ACCOUNT]
         return kept
-    if scope["client"] is None:  # the client has disconnected
+    if scope["client"] is None:  # The client has disconnected.
         return None
     return account_behind(tuple(scope["client"]), tuple(scope["server"]))
 
 
 def _redirect(path: str, headers: Headers) -> Response:
-    """Return an answer that leads the browser to the address without the key.
+    """Return a response that redirects the browser to `path`, the requested URL without the key.
 
-    If the browser comes from a file (see `core.door.unseen`), it would not send its cookie after an HTTP redirect. It
-    gets a page that redirects instead.
+    A browser that opened the URL from a local file (see `core.door.unseen`) would not send its cookie after an HTTP
+    redirect. It gets an HTML page that redirects instead.
     """
     redirection = RedirectResponse(path, status_code=303)
     if headers.get("sec-fetch-site") in (None, "none", "same-origin"):
@@ -142,13 +149,13 @@ def _redirect(path: str, headers: Headers) -> Response:
 
 
 def _foreign(scope: Scope, headers: Headers) -> Response | None:
-    """Return the refusal of a request under a foreign host name or from another page; None to let it in.
+    """Return a 403 response if the request has a foreign host name or comes from another page; None to let it in.
 
-    A browser sends the requested name (Host) and the page that asks (Origin, or Sec-Fetch-Site without one). No page
-    can change these. Other sites and other ports of this machine may only link here.
+    The browser sends the requested host name (Host) and the page that sent the request (Origin; Sec-Fetch-Site if
+    there is no Origin). A page cannot change these headers. Other sites and other ports may only link to Winnow.
     """
     hosts, origins = headers.getlist("host"), headers.getlist("origin")
-    # With two Host headers, the checked one may not be the one that Streamlit uses.
+    # Refuse two Host headers, because Streamlit may use the one that was not checked.
     if len(hosts) != 1 or not LOOPBACK.fullmatch(hosts[0]):
         return PlainTextResponse(FOREIGN_NAME, status_code=403)
     secure = "s" if scope["scheme"] in ("https", "wss") else ""
@@ -175,7 +182,7 @@ def _by_its_usual_name(scope: Scope) -> Scope:
 
 
 def _protected(scope: Scope, send: Send) -> Send:
-    """Return a `send` that adds headers to every answer. They protect it from other pages and from injected markup."""
+    """Return a `send` that adds security headers to every response, against other pages and injected markup."""
     host = Headers(scope=scope).get("host", "")
     headers = {**PROTECTION, "content-security-policy": policy(host if LOOPBACK.fullmatch(host) else "")}
 
@@ -189,9 +196,9 @@ def _protected(scope: Scope, send: Send) -> Send:
 
 async def _refuse(answer: Response, scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "websocket":
-        # The request for a websocket must be received before it can be refused.
+        # ASGI requires that the connect message is received first. A close before an accept gives status 403.
         await receive()
-        await send({"type": "websocket.close", "code": 1008})  # closing before accepting makes the server answer 403
+        await send({"type": "websocket.close", "code": 1008})
         return
     await answer(scope, receive, _protected(scope, send))
 
@@ -199,11 +206,11 @@ async def _refuse(answer: Response, scope: Scope, receive: Receive, send: Send) 
 def _cookies(headers: Headers) -> Mapping[str, str]:
     try:
         return {name: morsel.value for name, morsel in SimpleCookie(headers.get("cookie", "")).items()}
-    # Other servers on this host set cookies too. A malformed cookie is treated as a missing key, not as an error.
+    # Other servers on this host also set cookies, so a malformed one is no error; the key then counts as missing.
     except CookieError:
         return {}
 
 
 def _is_key(text: str | None) -> bool:
-    # Constant time, so that the key cannot be guessed letter by letter.
+    # Compare in constant time. Otherwise the response time would show how many characters of the key are right.
     return text is not None and compare_digest(text.encode(), door.key().encode())

@@ -12,9 +12,11 @@ from pages.ui.project import open_project, page_link, switch_page
 from pages.ui.runs.links import CORPORA
 from pages.ui.widgets import is_dark, pressed
 
-PICTURES = Path(__file__).resolve().parents[2] / "assets" / "pictures"  # `make pictures` takes them
+PICTURES = Path(__file__).resolve().parents[2] / "assets" / "pictures"  # screenshots made by `make pictures`
+
 WIDTH = 720  # pixels
-SHOWN = {  # alternative texts of the pictures
+
+SHOWN = {  # {page: alternative text of its picture}
     "home": "The steps with the result of each: texts, the selection, the answer with its interval, the report.",
     "corpora": "The task corpus: size, flagged sentences, a histogram of sentence lengths, and five examples.",
     "selection": "A histogram of scores with the cut, and the sentences closest to the task corpus.",
@@ -30,10 +32,11 @@ SHOWN = {  # alternative texts of the pictures
 
 
 def empty(sentence: str, key: str, then: str, make: str = "") -> None:
-    """Show what the page needs, links to the pages that provide it, and a picture of the page.
+    """Show a page that has no data yet: what it needs, where the user gets that, and a picture of the page.
 
-    If there are corpora and a label `make`, link to the page `then`; else offer the samples, which lead to `then`, and
-    an import. sentence: what is needed; "" if the page shows it. key: name of the page, prefix of the widget keys.
+    If `make` is given and there are corpora, link to the page `then` with the label `make`. Otherwise draw buttons
+    that open a sample and lead to `then`, and a link to import corpora.
+    sentence: what the page needs; "" to show no such sentence. key: name of the page, also prefix of the widget keys.
     """
     if sentence:
         st.info(sentence)
@@ -46,19 +49,21 @@ def empty(sentence: str, key: str, then: str, make: str = "") -> None:
 
 
 def picture(name: str) -> None:
-    """Draw a picture of the page with data, in the window's theme; nothing if there is none."""
+    """Draw the picture of a page with data, light or dark as the user's theme. Draw nothing if it does not exist."""
     file = PICTURES / f"{name}-{'dark' if is_dark() else 'light'}.webp"
     if file.is_file():
-        encoded = b64encode(file.read_bytes()).decode("ascii")  # Streamlit would convert a file to a coarse JPEG
+        # Embed the picture, because Streamlit would convert an image file to a JPEG of low quality.
+        encoded = b64encode(file.read_bytes()).decode("ascii")
         caption = "This page with the finished legal sample."
-        with st.container(width=WIDTH, border=True):  # shrinks in a narrow window, unlike an image with a width
+        # Give the container the width, because it shrinks in a narrow window and an image would not.
+        with st.container(width=WIDTH, border=True):
             st.image(f"data:image/webp;base64,{encoded}", caption, "stretch", alt=SHOWN.get(name, caption))
 
 
 def sample_buttons(key: str, then: str) -> None:
-    """Draw a button per sample set, which leads to the page `then`.
+    """Draw a button per sample that imports its corpora and leads to the page `then`. key: prefix of the widget keys.
 
-    A sample that would take roles from other corpora opens in a separate project, on Home.
+    A sample that would replace corpora in use opens in a separate project, on the page Home.
     """
     held, samples = corpora.roles(), sample_sets()
     apart = [sample.name for sample in samples if corpora.sample_replaces(sample.name)]

@@ -1,4 +1,4 @@
-"""Drift of words between two labelled corpora: a table, and a map of one word."""
+"""How differently two corpora label the same entities: a table, fields that rename types, and options of SKL."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -19,12 +19,12 @@ from pages.ui.frame import guard
 from pages.ui.project import later
 from pages.ui.widgets import config_form, grid, plain
 
-SHOWN = 2000  # rows shown; the file has all
+SHOWN = 2000  # largest number of rows on the page; the CSV file has all
 
 
 @st.fragment
 def drift(run_id: str) -> None:
-    """Show the shared entities, largest drift first."""
+    """Show the entities that both corpora have, largest drift first. run_id: a finished `skl` run."""
     with guard():
         assisted = assisting.get(run_id)
         result = read(runs.get(run_id), SklResult)
@@ -94,7 +94,10 @@ STAYS, OUT = "stays as it is", "is left out"
 
 
 def type_map(primary: Corpus, other: Corpus) -> list[str]:
-    """Return OLD=NEW pairs, picked type by type or read from a file."""
+    """Ask how to rename the types that only one of the corpora has, and return the OLD=NEW pairs.
+
+    The user picks a new name per type, or gives a file with such pairs.
+    """
     unshared = assisting.unshared_types(primary, other)
     if not unshared:
         st.caption("Both corpora have the same types.")
@@ -107,7 +110,7 @@ def type_map(primary: Corpus, other: Corpus) -> list[str]:
         pairs = list(_from_file(file.getvalue()))
         st.caption(f"From the file: {plain(', '.join(pairs))}.")
         return pairs
-    # The key holds both corpora, because a map for two corpora does not apply to two others.
+    # The key contains both corpora, so that the fields are reset if one of the two changes.
     key = f"assisting.type.{primary.fingerprint[:8]}.{other.fingerprint[:8]}"
     pairs = _picked([name for name in unshared if name in other.types], other, sorted(primary.types), key)
     return pairs + _picked([name for name in unshared if name in primary.types], primary, (), key)
@@ -121,14 +124,14 @@ def _from_file(data: bytes) -> tuple[str, ...]:
 
 
 def _picked(names: Sequence[str], corpus: Corpus, may_be: Sequence[str], key: str) -> list[str]:
-    """Ask for a new name for each type, and return the OLD=NEW pairs.
+    """Ask for a new name for each type of a corpus, and return the OLD=NEW pairs.
 
-    may_be: new names to offer. There are none for the primary corpus, whose types keep their names.
+    may_be: new names to offer; empty for the primary corpus, whose types can only be kept or left out.
     """
     if not names:
         return []
     pairs = []
-    # The corpus name is not in the labels, because a screen reader would spell its escaped letters.
+    # The corpus name is not in the labels, because a screen reader would spell out its escaped characters.
     st.markdown(f"Types of **{plain(corpus.name)}**:")
     columns = st.columns(min(4, len(names)))
     for index, name in enumerate(names):
@@ -145,7 +148,7 @@ def _picked(names: Sequence[str], corpus: Corpus, may_be: Sequence[str], key: st
 
 
 def options_form() -> dict[str, Any]:
-    """Show the options of SKL in expert mode; otherwise return none, so that the defaults apply."""
+    """Show fields for options of SKL in expert mode, and return their values; otherwise return {}."""
     if not preferences.expert():
         return {}
     with st.expander("More options", icon=":material/settings:"):

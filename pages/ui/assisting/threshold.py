@@ -1,6 +1,6 @@
-"""The threshold of scores: choose it on a slider and export the kept sentences, or train at each threshold.
+"""The threshold of SKL scores: set it with a slider and export the kept sentences, or train at several thresholds.
 
-Training shows if borrowing helps (F1 by threshold: Murthy et al. 2018, Fig. 2).
+Training shows whether the borrowed sentences help (F1 by threshold: Murthy et al. 2018, Fig. 2).
 """
 
 from collections.abc import Sequence
@@ -55,9 +55,9 @@ SIDES = {"line": "Nearest to the threshold", "ends": "Farthest from it"}
 
 @st.fragment
 def threshold(run_id: str) -> None:
-    """Draw everything that depends on the threshold. Use stored scores only, because every move of the slider redraws.
+    """Draw the slider of the threshold and all that depends on it. run_id: a finished `skl` run.
 
-    run_id: a finished `skl` run.
+    Only stored scores are used, because this is redrawn at every move of the slider.
     """
     with guard(buttons="assisting.seal"):
         assisted = assisting.get(run_id)
@@ -86,7 +86,7 @@ def _numbers(counts: Kept) -> None:
         st.metric("Kept", f"{counts.kept:,}", width="content", help=f"of {count(counts.of, 'sentence')}")
         st.metric("Dropped", f"{counts.of - counts.kept:,}", width="content")
         st.metric("Kept of all", f"{counts.kept / counts.of:.1%}", width="content")
-        # Avoid a division by 0: if the threshold is below every score, nothing is kept.
+        # If the threshold is below every score, no sentence is kept. `max` then avoids a division by 0.
         share = counts.sharing_nothing / max(counts.kept, 1)
         st.metric(
             "Kept without a shared entity",
@@ -177,9 +177,10 @@ COLUMNS = {
 
 
 def sweep(run_id: str) -> None:
-    """Draw the form that trains at several thresholds, and the results of such a run.
+    """Draw the form that trains at several thresholds, and the result of such an `assist` run.
 
-    A run compares the primary corpus alone, with all assisting sentences, and with those that each threshold keeps.
+    The run trains on the primary corpus alone, then with all assisting sentences, and with those that each threshold
+    keeps. run_id: the `skl` run that has the scores.
     """
     sweeps = assisting.sweeps(run_id)
     with st.expander("Train and compare", expanded=not sweeps, icon=":material/model_training:"):
@@ -239,7 +240,7 @@ def _outcome(run_id: str) -> None:
 
 
 def _effort(rows: Sequence[AssistRow]) -> None:
-    """Say whether all variants took the same number of steps. With the preset `paper` they do not."""
+    """Show the number of training steps, and a note if the variants differ in it, as with the preset `paper`."""
     alone, whole = rows[0], next(row for row in rows if row.arm == "all")
     if alone.steps == whole.steps:
         st.caption(

@@ -1,4 +1,4 @@
-"""Measure a labelled corpus: the form, the running measurement with its losses, and the picker of a finished one."""
+"""Measure PVI and CEIM of a labelled corpus: the form, the running measurement, and a field to pick another one."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ OPTIONS = (
     "precision",
     "allow_download",
 )
-LINES = {"context": "context alone", "entity": "name alone"}  # the order sets the colours
+LINES = {"context": "context alone", "entity": "name alone"}  # The order of the lines sets their colours.
 MEANT = """
 Two classifiers predict the type of every labelled mention; neither has trained on the mentions it predicts. One sees
 **only the name**, the other **only the sentence around it**, with a blank in place of the name.
@@ -60,7 +60,7 @@ If names hold nearly all the information, a tagger may memorise names and miss n
 
 
 def measure() -> str | None:
-    """Draw the form and the running measurement; return the run to show."""
+    """Draw the form and the progress of a measurement; return the id of the `difficulty` run to show, or None."""
     run_id = attached("difficulty", RUN)
     with st.expander("What PVI and CEIM mean", icon=":material/help:"):
         st.markdown(MEANT)
@@ -112,10 +112,10 @@ def _setup() -> None:
 
 
 def _time(options: dict[str, Any]) -> None:
-    """Draw the expected duration; if this machine was not timed yet, a button that times it."""
+    """Show the expected duration. If this machine was not timed yet, draw a button that times it."""
     seconds = training.difficulty_estimate(options)
     mentions = sum(corpora.find(options["train"]).types.values())
-    # 0 means no limit.
+    # The option `mentions` limits the number of mentions; 0 means no limit.
     mentions = min(mentions, options["mentions"] or mentions)
     if seconds is not None:
         st.caption(
@@ -158,7 +158,7 @@ def _label(run: Run) -> str:
 
 
 def _losses(run_id: str) -> None:
-    """Draw the losses outside of the run panel, so that its refresh does not redraw the chart."""
+    """Draw the chart of training losses. It is not part of the run panel, whose updates would redraw it."""
     with guard():
         losses = {metric.type: metric for metric in training.curves(run_id) if metric.name == "loss"}
         if not losses:
@@ -167,7 +167,7 @@ def _losses(run_id: str) -> None:
         lines = [
             plot.Line(name=name, part="", steps=losses[side].steps, values=losses[side].values)
             if side in losses
-            else plot.Line(name=name, part="", steps=no_steps, values=none)  # keeps the colour of the other line
+            else plot.Line(name=name, part="", steps=no_steps, values=none)  # Without it, the other colour changes.
             for side, name in LINES.items()
         ]
         st.markdown("**Training loss of the two classifiers**")

@@ -69,7 +69,7 @@ POOLS = {
 
 
 def rebuild(run_id: str) -> None:
-    """Draw the form that rebuilds the corpus which a finished `difficulty` run measured, and the rebuilt corpora."""
+    """Draw the form that rebuilds a measured training set, and the rebuilt corpora. run_id: a `difficulty` run."""
     own = runs.get(run_id).manifest.inputs["train"]
     rebuilt = [run for run in runs.listed("rebuild") if run.manifest.inputs["train"] == own]
     with st.expander("How to rebuild", expanded=not rebuilt, icon=":material/construction:"):
@@ -125,13 +125,14 @@ def _options(own: str) -> dict[str, Any]:
 
 
 def _holdout(place: Any, own: str) -> list[str]:
-    """Let the user pick the dev and test sets; those that belong to the measured corpus are preselected.
+    """Let the user pick the dev and test sets to hold out, and return their fingerprints.
 
-    The `rebuild` run refuses if the measured corpus is one of them.
+    own: fingerprint of the measured corpus, whose dev and test sets are preselected. If the user picks `own` itself,
+    the `rebuild` run fails with an error. place: column to draw in.
     """
     known = corpus_labels(corpus for corpus in corpora.listed() if corpus.types)
     splits, source = bias.splits_of(own)
-    # Part of the key, so that splits imported later are preselected too.
+    # The key contains these names, so that a dev or test set that is imported later is preselected too.
     usual = [name for name in splits if name in known]
     picked: list[str] = place.multiselect(
         "Held out: no sentence of these enters the set",
@@ -147,9 +148,9 @@ def _holdout(place: Any, own: str) -> list[str]:
 
 
 def _none_held_out(own: str) -> bool:
-    """Ask the user to confirm that there is no held-out set. Return True if they do.
+    """Ask the user to confirm that the corpus `own` has no dev or test set. Return True if the box is ticked.
 
-    Sentences of an unknown held-out set could enter the new set.
+    Without this confirmation, sentences of an unknown dev or test set could enter the rebuilt training set.
     """
     name = plain(results.corpus_name(own))
     st.warning(
@@ -161,7 +162,7 @@ def _none_held_out(own: str) -> bool:
 
 
 def _pools(options: Mapping[str, Any], drawn: Preview) -> None:
-    """Draw the preview: the pools and the number of changes."""
+    """Draw the preview: the number of mentions to change, and the number of mentions to draw from by type."""
     if drawn.empty:
         st.warning(plain(drawn.empty), icon=":material/rule:")
     if options["method"] == "dataaug":
@@ -185,7 +186,7 @@ def _pools(options: Mapping[str, Any], drawn: Preview) -> None:
 
 
 def _lowered(reached: str) -> str:
-    """Return a sentence on lowered thresholds, or ""."""
+    """Return a sentence that says how far thresholds were lowered; "" if `reached` is "", because none was."""
     if not reached:
         return ""
     return (
@@ -195,7 +196,7 @@ def _lowered(reached: str) -> str:
 
 
 def _sentences(options: Mapping[str, Any], drawn: Preview) -> None:
-    """Draw the preview of a set of fixed size."""
+    """Draw the preview of the method `low-share`, which draws a training set with a fixed number of sentences."""
     size, looks = options["size"], plot.BIN_LOOKS
     if options["add_bin"]:
         more = "" if options["add_bin"] == "none" else f", and {size:,} with: {looks[options['add_bin']][0]}"

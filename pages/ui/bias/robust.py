@@ -1,4 +1,4 @@
-"""Robustness: test sets with other names, and F1 of taggers per set, never only as an average."""
+"""Robustness: test sets with replaced names, and F1 of taggers per test set, never only as an average."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -34,7 +34,7 @@ PROMISES = {
     "cross-category": "every name has another type in the training set",
     "typos": "one typo; the new name is not in the training set (a name too short for a typo stays)",
 }
-MOST = 12  # taggers preselected for the comparison
+MOST = 12  # largest number of taggers that are preselected for the comparison
 SETS = {
     "name": "Test set",
     "promise": "Property of the new names",
@@ -53,7 +53,7 @@ ORIGINS = {
 
 
 def robust() -> None:
-    """Draw the tab Robustness; it needs no measurement."""
+    """Draw the tab Robustness, which needs no measurement by PVI."""
     harder = runs.own("robustness")
     st.markdown(
         "The same test sentences with **other names**: a tagger that uses context still finds them, one that memorised"
@@ -96,7 +96,7 @@ def _setup() -> None:
 
 
 def _names() -> dict[str, dict[str, Any]]:
-    """Return {kind of set: its options}."""
+    """Ask where the new names come from, and return {kind of test set: options that depend on the answer}."""
     labelled = corpus_labels(corpus for corpus in corpora.listed() if corpus.types)
     with st.expander("Where new names come from", icon=":material/settings:"):
         gazetteer = st.multiselect(
@@ -146,7 +146,10 @@ def _harder_sets(runs: Sequence[Run]) -> None:
 
 
 def _files(run_id: str, name: str) -> None:
-    """Offer the set, the log of edits, and the list of all slots with their ambiguity."""
+    """Draw download buttons: the test set, the log of edits, and the list of names, in which ambiguous ones are marked.
+
+    run_id: a finished `robustness` run. name: start of the file names.
+    """
     logs = logs_of(runs.get(run_id))
     files = {
         "conll": ("CoNLL", sentences_file(runs.get(run_id)), "conll"),
@@ -163,7 +166,7 @@ def _files(run_id: str, name: str) -> None:
 
 @st.fragment
 def _frontier() -> None:
-    """Compare finished taggers that were tested on the same sets."""
+    """Compare the F1 of finished taggers that were tested on the same test sets."""
     with guard(), where_text_is_here():
         st.subheader("F1 of taggers on these sets", anchor=False)
         groups = bias.tested_alike()
@@ -209,7 +212,10 @@ def _set(rows: Sequence[FrontierRow], test: str, plain_name: str, names: dict[st
 
 
 def _numbers(rows: Sequence[FrontierRow], tests: Sequence[str], names: dict[str, str]) -> None:
-    """Draw a table of all sets, with and without ambiguous names; the mean comes last, as in Ma et al. 2023."""
+    """Draw a table of F1 by tagger and test set, with and without ambiguous names.
+
+    The mean over test sets is the last column, as in Ma et al. 2023.
+    """
     heads = {"name": "Tagger"}
     lines: dict[str, dict[str, str]] = {}
     means = averages(rows)

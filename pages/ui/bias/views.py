@@ -1,4 +1,4 @@
-"""Results of PVI and CEIM: charts by bin, by type, by name, and mention by mention."""
+"""Results of PVI and CEIM: tables by bin and by type, charts, and lists of mentions in their sentences."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -26,13 +26,14 @@ from pages.ui.runs.links import LABEL
 from pages.ui.widgets import chart, grid, place_html, plain, table
 
 PAGE = 8  # sentences per page
-ROWS = 300  # most rows of the table
+
+ROWS = 300  # largest number of rows of the table of mentions
 OLD, NEW = "#8F8F8F", "#009E73"
 COLOURS = {kind: charts.css_colour(look[1]) for kind, look in plot.BIN_LOOKS.items()}
 
 
 def bits(value: float) -> str:
-    """Format bits with a sign and a real minus; 0 after rounding has no sign."""
+    """Format bits with a sign and two decimals, such as "−0.31"; "0.00" without a sign if the value rounds to 0."""
     return f"{value:+.2f}".replace("-", "−") if round(value, 2) else "0.00"
 
 
@@ -43,13 +44,16 @@ def notes(run_id: str) -> None:
 
 
 def marked(row: MentionRow) -> str:
-    """Return the sentence as HTML with the mention highlighted, followed by file and page."""
+    """Return the sentence of a mention as HTML with the mention highlighted, followed by file and page."""
     mention = Entity(start=row.start, end=row.end, type=row.type)
     return _painted(row.tokens, [mention], COLOURS[row.bin]) + place_html(row.place)
 
 
 def mention_list(run_id: str, numbers: IntArray, key: str) -> None:
-    """Draw mentions in their sentences, in pages; offer all of them as CSV."""
+    """Draw mentions in their sentences, page by page, and a button to download all of them as CSV.
+
+    numbers: indices of the mentions. key: prefix of the widget keys.
+    """
     if text_gone(run_id):
         return
     pages = max(-(-len(numbers) // PAGE), 1)
@@ -69,7 +73,7 @@ def _pvi_words(row: MentionRow) -> str:
 
 
 def download(run_id: str, numbers: IntArray, key: str) -> None:
-    """Offer mentions as CSV, which is written when the button is pressed."""
+    """Draw a button that downloads mentions as CSV. The file is made only when the button is pressed."""
     st.download_button(
         f"These {len(numbers):,} as CSV",
         later(lambda: bias.mentions_csv(run_id, numbers)),
@@ -81,7 +85,7 @@ def download(run_id: str, numbers: IntArray, key: str) -> None:
 
 
 def mention_table(rows: Sequence[MentionRow], key: str) -> MentionRow | None:
-    """Draw one row per mention; return the ticked row."""
+    """Draw a table with a row per mention; return the ticked one, or None."""
     heads = {
         "surface": "Mention",
         "type": "Type",
@@ -111,13 +115,13 @@ def mention_table(rows: Sequence[MentionRow], key: str) -> MentionRow | None:
 
 
 def _unsigned(value: Any) -> Any:
-    """Return 0.0 for a number that rounds to 0, which drops its sign."""
+    """Return 0.0 for a float that rounds to 0.00, so that the table shows no "-0.00"; return others unchanged."""
     return 0.0 if isinstance(value, float) and not round(value, 2) else value
 
 
 @st.fragment
 def changes(run_id: str, key: str) -> None:
-    """Draw changed sentences of a `rebuild` or `robustness` run, before and after, in pages."""
+    """Draw the sentences that a `rebuild` or `robustness` run changed, before and after, page by page."""
     with guard(), where_text_is_here():
         looked(bias.new_set(run_id))
         n = bias.changed_sentences(run_id)
@@ -129,7 +133,10 @@ def changes(run_id: str, key: str) -> None:
 
 
 def _diff(diff: Diff) -> str:
-    """Return a changed sentence as HTML. Old and new entities are matched by their index, which does not change."""
+    """Return a sentence before and after its edits as HTML.
+
+    An edit keeps the order of the entities, so an old and a new entity with the same index belong together.
+    """
     old, new = (sorted(sentence.entities or ()) for sentence in (diff.before, diff.after))
     starts = {edit.start for edit in diff.edits}
     places = [place for place, entity in enumerate(new) if entity.start in starts]
@@ -144,7 +151,7 @@ def _diff(diff: Diff) -> str:
 
 
 def _painted(tokens: Sequence[str], entities: Sequence[Entity], colour: str, unsure: Collection[int] = ()) -> str:
-    """Return words as HTML with entities highlighted. unsure: start offsets of ambiguous ones."""
+    """Return a sentence as HTML with entities highlighted. unsure: indices of first tokens of ambiguous entities."""
     words = [escape(token) for token in tokens]
     for entity in entities:
         words[entity.start] = f'<mark class="w-entity" style="--c:{colour}">{words[entity.start]}'
@@ -159,7 +166,10 @@ Range = tuple[float, float]
 
 @st.fragment
 def scatter(run_id: str) -> None:
-    """Draw the scatter plot and two sliders. The sliders set the box too, so that no mouse is needed."""
+    """Draw the scatter plot, two sliders, and the table of the mentions in the drawn box.
+
+    The sliders set the same box for users without a mouse.
+    """
     with guard():
         st.subheader("Name against context", anchor=False)
         measured, numbers = bias.measured(run_id), bias.drawn(run_id)
@@ -193,7 +203,7 @@ def _axis_span(values: FloatArray) -> Range:
 
 
 def _turned() -> None:
-    """Remove the drawn box after a slider was moved."""
+    """Give the scatter plot a new key after a slider was moved, which removes the box drawn on it."""
     st.session_state["bias.turn"] = int(st.session_state.get("bias.turn", 0)) + 1
 
 
@@ -201,7 +211,7 @@ def _boxed(key: str, sliders: tuple[str, str], spans: tuple[Range, Range]) -> No
     boxes = st.session_state[key]["selection"]["box"]
     drawn = (boxes[0]["x"], boxes[0]["y"]) if boxes else spans
     for slider, ends, (low, high) in zip(sliders, drawn, spans, strict=True):
-        # Clip and round the box, because a slider accepts neither values out of range nor between steps.
+        # Clip the box to the slider's range and round it to the slider's step, because a slider refuses other values.
         first, last = (round(min(max(end, low), high) / STEP) * STEP for end in sorted(ends))
         st.session_state[slider] = (max(round(first, 2), low), min(round(last, 2), high))
 
@@ -229,7 +239,7 @@ def _listed(run_id: str, box: tuple[Range, Range]) -> None:
     st.html(f'<ul class="w-sentences" aria-label="The ticked mention in its sentence"><li>{marked(row)}</li></ul>')
 
 
-MOST = 8  # data sets compared in one figure
+MOST = 8  # largest number of data sets in one figure
 BIN_HEADS = {
     "name": "Name minus context (CEIM)",
     "mentions": "Mentions",
@@ -250,7 +260,7 @@ TYPE_HEADS = {
 
 
 def views(run_id: str) -> None:
-    """Draw everything except the scatter plot."""
+    """Draw all results of a finished `difficulty` run except the scatter plot."""
     information = bias.difficulty_result(run_id)
     st.subheader(_answer(information), anchor=False)
     name = _span(information.v_information.entity, information.intervals.entity)
@@ -273,7 +283,10 @@ def views(run_id: str) -> None:
 
 
 def _answer(result: DifficultyResult) -> str:
-    """Return the answer in words. If the intervals overlap, no difference is claimed."""
+    """Return a sentence that says whether names or contexts are more informative.
+
+    It claims a difference only if the confidence intervals of the two do not overlap.
+    """
     if not result.entropy:
         return "There is only one type, so there is no information to measure"
     entity, context = result.intervals.entity, result.intervals.context
@@ -292,14 +305,14 @@ def _span(bits: float, interval: tuple[float, float]) -> str:
 
 
 def review_link(run_id: str) -> None:
-    """Link to the page Label, which lists labels that this measurement, taggers or copies make suspicious."""
+    """Link to the page Label, where the user can review suspicious labels of the measured corpus."""
     query = {"review": bias.measured(run_id).corpus.fingerprint}
     page_link(LABEL, query, label="Review suspicious labels", icon=":material/fact_check:", width="content")
 
 
 @st.fragment
 def _data_sets(run_id: str) -> None:
-    """Compare several finished runs in one figure."""
+    """Compare the V-information of several finished `difficulty` runs in one figure. run_id: the run on the page."""
     with guard():
         measured = {run.id: run for run in runs.listed("difficulty", state="succeeded")}
         alike = {
@@ -309,7 +322,7 @@ def _data_sets(run_id: str) -> None:
         names = run_titles(measured.values(), lambda run: alike[run.id])
         shown = [run_id]
         if len(measured) > 1:
-            # One run per corpus and encoder: the newest, or the run that the page shows.
+            # Preselect one run per corpus and encoder: the newest, or the run that the page shows.
             usual = {alike[name]: name for name in reversed(measured)} | {alike[run_id]: run_id}
             shown = st.multiselect(
                 "Data sets to compare",
@@ -335,7 +348,7 @@ def _data_sets(run_id: str) -> None:
 
 @st.fragment
 def _histogram(run_id: str) -> None:
-    """Draw a histogram of CEIM, over all mentions or per type. A click on a bar lists its sentences."""
+    """Draw a histogram of CEIM over all mentions, or one per type. A click on a bar lists its mentions."""
     with guard():
         st.subheader("Information by mention", anchor=False)
         by_type = st.segmented_control(
@@ -364,7 +377,10 @@ def _histogram(run_id: str) -> None:
 
 
 def _bar(run_id: str, panels: Sequence[plot.CeimPanel], kinds: Sequence[str], picker: str) -> None:
-    """List the sentences of the picked bar. The select box serves users without a mouse."""
+    """Draw the field that picks a bar of the histogram without a mouse, and list the mentions of the picked bar.
+
+    kinds: type of each panel, "" for all types. picker: key of the field.
+    """
     sizes = {
         (kind, bar): int((panel.bars == bar).sum())
         for kind, panel in zip(kinds, panels, strict=True)

@@ -1,4 +1,4 @@
-"""Import corpora: an upload or a path, the roles proposed for several files, the form for a single file."""
+"""Import corpora: fields for an upload or a path, proposed roles for several files, and a form for a single file."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -29,11 +29,11 @@ from pages.ui.runs.links import attach
 from pages.ui.widgets import plain, pressed, size, submitted
 
 SHOWN = 5
-OPEN = "corpora.importing"  # set while the user looks for another file, so that the form stays open
+OPEN = "corpora.importing"  # session key: set after "Take another file", so that the form stays open
 
 
 def taken(token: str) -> Path | None:
-    """Return the upload that the address names; None if it is gone."""
+    """Return the path of the upload with this token, with a button to discard it; None if it was deleted."""
     try:
         path = uploads.spooled(token)
     except InputError as error:
@@ -52,7 +52,7 @@ def taken(token: str) -> Path | None:
 
 
 def waiting() -> None:
-    """Offer to import or delete uploads in this home that no import uses."""
+    """List uploads that have not been imported yet, with buttons to import or delete each."""
     files = uploads.waiting()
     if files:
         n = len(files)
@@ -68,13 +68,16 @@ def waiting() -> None:
                 st.rerun()
 
 
-ONE = "one"  # parameter of the address: import all uploaded files as one corpus, with all options
+ONE = "one"  # value of the URL parameter `as`: import all files as one corpus, with all options
 JOIN, APART = "Join the domain corpus", "Keep apart, to compare"
-TYPES = 4  # entity types that a row names
+TYPES = 4  # largest number of entity types in a row
 
 
 def proposed(path: Path, run_key: str, *, uploaded: bool) -> None:
-    """Draw the files, their proposed roles, and the button that imports them. run_key: session key of the import."""
+    """Draw the files, their proposed roles, and the button that imports them.
+
+    run_key: session key of the import run. uploaded: True if `path` is an upload, which the import moves.
+    """
     like = st.session_state.get(_like(path), ())
     with st.spinner("Looking at the files"):
         proposal = intake.proposal([path], like)
@@ -96,7 +99,10 @@ def proposed(path: Path, run_key: str, *, uploaded: bool) -> None:
 
 
 def asked_annotator(agreement: Any) -> str | None:
-    """Ask for the annotator to use if several disagree. Return "" if none is needed, None until one is chosen."""
+    """If annotators disagree, ask whose labels to import.
+
+    Return the annotator's name, "" if no choice is needed, None until the user has chosen.
+    """
     if agreement is None:
         return ""
     st.info(plain(agreement.in_words), icon=":material/group:")
@@ -109,7 +115,7 @@ def asked_annotator(agreement: Any) -> str | None:
 
 
 def _row(row: Row, key: str) -> str:
-    """Draw one row of the table and return the chosen role."""
+    """Draw a file with its size and proposed role, and return the role that the user chose."""
     with st.container(border=True, key=f"{key}.{row.files[0]}"):
         left, right = st.columns((5, 3), vertical_alignment="center")
         much = f"{'' if row.exact else 'about '}{count(_rounded(row), 'sentence')}" if row.sentences else ""
@@ -130,7 +136,7 @@ def _row(row: Row, key: str) -> str:
 
 
 def _rounded(row: Row) -> int:
-    """Return the number of sentences in a file: a count unchanged, an estimate rounded to two digits."""
+    """Return the number of sentences in a file. An estimate is rounded to two digits, an exact count is not."""
     return row.sentences if row.exact else int(float(f"{row.sentences:.1e}"))
 
 
@@ -139,7 +145,7 @@ def _like(path: Path) -> str:
 
 
 def _ask(path: Path, files: Sequence[str]) -> None:
-    """Ask which files are like the task, if their names and texts do not show it."""
+    """Ask which files are like the text that will be labelled. The choice goes into the session key `_like(path)`."""
     st.multiselect(
         "Which of these files are like your task?",
         files,
@@ -150,7 +156,7 @@ def _ask(path: Path, files: Sequence[str]) -> None:
 
 
 def _kept_apart(path: Path, n: int) -> bool:
-    """Ask if several texts become one corpus or separate corpora. Return True for separate ones."""
+    """Ask if `n` texts become one domain corpus or separate corpora. Return True for separate ones."""
     chosen = st.segmented_control(
         f"{n} texts without labels",
         (JOIN, APART),
@@ -163,7 +169,7 @@ def _kept_apart(path: Path, n: int) -> bool:
 
 
 def _says(files: Mapping[str, Sequence[str]]) -> None:
-    """Say what the chosen roles change in the project, and which roles are still empty."""
+    """Show which corpora lose their role to these files, and which roles are still empty. files: {role: files}."""
     held = intake.held()
     for role in (role for role in held if role in files or (role == "train" and DIVIDE in files)):
         old = f"{held[role].name} ({count(len(held[role]), 'sentence')})"
@@ -189,7 +195,7 @@ def _use(options: dict[str, object], run_key: str) -> None:
     for name in ("upload", "as"):
         if name in st.query_params:
             del st.query_params[name]
-    st.session_state["corpora.turn"] += 1  # fresh widgets for the next files
+    st.session_state["corpora.turn"] += 1  # A new turn gives the form new, empty widgets.
     st.session_state.pop(OPEN, None)
     attach(run_id, run_key)
     st.rerun()
@@ -199,9 +205,10 @@ UPLOADED, BY_PATH = "Upload a file", "A path on this machine"
 SCHEMES = ("iob1", "iob2", "bioes", "bilou", "io")
 ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
 CHOOSE_ENCODING = "Choose its encoding in **Encoding**, above: cp1252 is the usual one of files from Windows."
-TAG_COLUMN, ENTITY_TYPE = "--tag-column", "--entity-type"  # flags that questions and notes of the importer name
+TAG_COLUMN, ENTITY_TYPE = "--tag-column", "--entity-type"  # option names that occur in messages of the importer
 RUN = "corpora.run"
-SENTENCES, LIST = "Sentences", "A list of names"  # contents of a text file or a table
+SENTENCES, LIST = "Sentences", "A list of names"  # what a text file or a table can contain
+
 REFUSED = "corpora.refused"  # session key: why the last upload was refused
 _folders = st.components.v2.component("winnow_folders", js=(ASSETS / "folders.js").read_text(encoding="utf-8"))
 
@@ -211,7 +218,7 @@ def importer() -> None:
     st.session_state.setdefault("corpora.turn", 0)
     corpora.warm_preview()
     intake.warm_proposal()
-    with guard():  # a file that cannot be read must not hide the corpora below
+    with guard():  # A file that cannot be read must not hide the corpora below the form.
         source = st.segmented_control(
             "Where is it?", (UPLOADED, BY_PATH), default=UPLOADED, required=True, key="corpora.source"
         )
@@ -225,7 +232,7 @@ def importer() -> None:
 
 
 def _look(path: Path, *, uploaded: bool) -> None:
-    """Preview the file with the options above, then draw the form that imports it."""
+    """Ask how to read a file, preview it, and draw the form that imports it. uploaded: True for an upload."""
     left, right = st.columns(2)
     encoding, part = left.selectbox("Encoding", ENCODINGS, key="corpora.encoding"), ""
     if path.is_dir():
@@ -255,7 +262,7 @@ def _look(path: Path, *, uploaded: bool) -> None:
 
 
 def _holds_names(place: DeltaGenerator) -> bool:
-    """Ask what a text file or a table holds. Return True for a list of names."""
+    """Ask what a text file or a table contains. Return True for a list of names. place: column to draw in."""
     return place.selectbox("What is in it", (SENTENCES, LIST), key="corpora.holds") == LIST
 
 
@@ -293,7 +300,7 @@ def _names(path: Path, encoding: str, *, uploaded: bool) -> None:
 
 
 def _tag_column(key: str) -> None:
-    """Ask for the column of the tags; the page then looks at the file again."""
+    """Ask which column contains the tags. An answer reruns the page, which then previews the file again."""
     st.text_input(
         "Column of the tags",
         key=key,
@@ -303,13 +310,13 @@ def _tag_column(key: str) -> None:
 
 
 def _uploaded() -> Path | None:
-    """Return the upload on disk; its token is in the address, so that a reload finds it."""
+    """Return the path of the upload whose token is in the URL. Without a token, draw the uploader and return None."""
     if token := st.query_params.get("upload"):
         return taken(token)
     if refusal := st.session_state.get(REFUSED):
         st.error(plain(refusal), title="This file cannot be read", icon=":material/error:")
     key = f"corpora.file.{st.session_state['corpora.turn']}"
-    with st.sidebar:  # there, its height moves no content
+    with st.sidebar:  # In the sidebar, the height of this invisible component moves no content.
         _folders(key="corpora.folders", height=1)
     st.file_uploader(
         "Drop all your files here, labelled or not: PDF, Word, OpenDocument, RTF, HTML, mail, Excel, text, JSON, CSV,"
@@ -326,11 +333,11 @@ def _uploaded() -> Path | None:
 
 def _take(key: str) -> None:
     """Move an upload to disk before the page is drawn, because the widget would copy it in memory."""
-    # The widget still lists files that were already deleted from memory.
+    # The widget also lists files that `_let_go` has deleted from memory. These are no `UploadedFile`.
     files = [file for file in st.session_state[key] or () if isinstance(file, UploadedFile)]
-    if not files:  # the user or `_let_go` removed the file
+    if not files:  # The widget also calls this when the user or `_let_go` removes a file.
         return
-    st.session_state["corpora.turn"] += 1  # a fresh widget for the next file
+    st.session_state["corpora.turn"] += 1  # A new turn gives the next file a new, empty widget.
     st.session_state[REFUSED] = token = None
     try:
         token = uploads.spool_all([(file.name, file) for file in files])
@@ -343,14 +350,17 @@ def _take(key: str) -> None:
 
 
 def _let_go(file_id: str) -> None:
-    """Delete an upload from the server's memory, where it would stay until the browser tab closes."""
+    """Delete an upload from the server's memory. It would otherwise stay there until the browser tab closes."""
     context = get_script_run_ctx()
     if context and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
         context.uploaded_file_mgr.remove_file(context.session_id, file_id)
 
 
 def _named() -> Path | None:
-    """Ask for the path of a file or folder: typed, or chosen step by step in the folders that Winnow may read."""
+    """Ask for the path of a file or folder, and return it; None before the user gives one.
+
+    The user types it, or goes down the folders that Winnow may read.
+    """
     key = f"corpora.path.{st.session_state['corpora.turn']}"
     with st.form("corpora.where", border=False):
         left, right = st.columns((4, 1), vertical_alignment="bottom")
@@ -368,7 +378,10 @@ def _named() -> Path | None:
 
 
 def _step(key: str, step: str) -> None:
-    """Go into the folder, or to the file, that was chosen."""
+    """Put the folder or file that the user chose in the list into the text field.
+
+    key: key of the text field. step: key of the list.
+    """
     chosen = corpora.import_listing(st.session_state[key].strip())[1].get(st.session_state.pop(step) or "")
     if chosen is not None:
         st.session_state[key] = str(chosen)
@@ -440,7 +453,7 @@ def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
 
 
 def _kept_columns(columns: Sequence[str]) -> dict[str, str]:
-    """Ask for the columns that name a row's document and its group."""
+    """Ask which columns name a row's document and its group, and return these options."""
     left, right = st.columns(2)
     choices = ("", *columns)
     return {
@@ -462,7 +475,7 @@ def _kept_columns(columns: Sequence[str]) -> dict[str, str]:
 
 
 def _scheme(proposal: Any) -> str | None:
-    """Propose the label scheme if tags leave no doubt, else ask for it."""
+    """Ask for the label scheme, and return it. "auto" is the default if the tags leave no doubt, else None."""
     if proposal.scheme:
         label = f"{proposal.scheme.upper()}, by its tags (checked over the whole file)"
         if proposal.outside:
@@ -476,7 +489,7 @@ def _scheme(proposal: Any) -> str | None:
 
 
 def _tokens(marks: Any) -> str | None:
-    """Ask for the rule that tokenises the text; the default is proposed from the text."""
+    """Ask for the rule that splits the text into tokens, and return it; "auto" for the proposed rule."""
     rules = {"words": "runs of letters, and single marks", "blanks": "text between blanks: it was tokenised before"}
     chosen = st.selectbox(
         "Its tokens are",
@@ -485,7 +498,8 @@ def _tokens(marks: Any) -> str | None:
         format_func=rules.__getitem__,
         help=f"Proposed because {marks.why}. Choose blanks to keep the tokens of a text that was tokenised before.",
     )
-    return "auto" if chosen == marks.tokens else chosen  # the report then names the reason of the proposal
+    # With "auto", the report of the import gives the reason for the proposed rule.
+    return "auto" if chosen == marks.tokens else chosen
 
 
 def _start(options: dict[str, Any]) -> None:
@@ -499,7 +513,7 @@ def _start(options: dict[str, Any]) -> None:
     for name in ("upload", "as"):
         if name in st.query_params:
             del st.query_params[name]
-    st.session_state["corpora.turn"] += 1  # fresh widgets for the next file
+    st.session_state["corpora.turn"] += 1  # A new turn gives the next file new, empty widgets.
     st.session_state.pop(OPEN, None)
     attach(run_id, RUN)
     st.rerun()

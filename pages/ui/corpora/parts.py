@@ -11,13 +11,13 @@ from core.shown import count
 from pages.ui.frame import guard
 from pages.ui.widgets import corpus_picker, plain, pressed, same_command, submitted
 
-MADE = "corpora.filter.made"  # session key: fingerprint of the latest part
+MADE = "corpora.filter.made"  # session key: fingerprint of the corpus that this form made last
 TITLES = {"doc": "Document", "file": "File", "group": "Group"}
 NO_COLUMN = "This corpus has no column for this: no document, file, group, or further column was kept at import."
 
 
 def parts() -> None:
-    """Ask for a corpus and for the values to keep; make the part and offer it as task or domain corpus."""
+    """Ask for a corpus and the values to keep; make a corpus of these sentences and offer to give it a role."""
     with st.expander("Keep only some documents, years, or clients", icon=":material/filter_alt:", key="corpora.filter"):
         st.caption(
             "Makes a corpus of the sentences that have the chosen values, for example to select from one year. The "
@@ -49,13 +49,16 @@ def _form(corpus: str) -> None:
 
 
 def value_fields(columns: Mapping[str, Mapping[str, int]], prefix: str) -> dict[str, list[str]]:
-    """Draw a field per column, and return the chosen values by column. columns: {column: {value: sentences}}."""
+    """Draw a field per column, and return {column: chosen values} without columns in which nothing was chosen.
+
+    columns: {column: {value: number of sentences}}. prefix: prefix of the widget keys.
+    """
     wanted = {name: _values(name, values, f"{prefix}.{name}") for name, values in columns.items()}
     return {name: values for name, values in wanted.items() if values}
 
 
 def _values(name: str, values: Mapping[str, int], key: str) -> list[str]:
-    """Draw the field of a column. values: {value: sentences}."""
+    """Draw the field of a column, and return the chosen values. values: {value: number of sentences}."""
 
     def shown(value: str) -> str:
         return f"{value} ({values[value]:,})"

@@ -1,4 +1,4 @@
-"""Reports of imports and of the sizes of corpora."""
+"""Reports on imports, and a table of the size ratios of corpora."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -23,14 +23,14 @@ from pages.ui.project import later, page_link
 from pages.ui.runs.links import CORPORA, LABEL, TRAINING
 from pages.ui.widgets import plain, pressed, table
 
-WITHOUT_LABELS = ("task", "domain")  # roles of text
+WITHOUT_LABELS = ("task", "domain")  # roles that a corpus without labels can have
 TEXT_ROLES = (
     "Task corpus: sentences like those that your tagger will read. Domain corpus: a large collection to select from."
 )
 
 
 def report(run_id: str) -> None:
-    """Show the counts, warnings and rejected rows of a finished import."""
+    """Show the counts, warnings and rejected rows of a finished import of one file. run_id: an `add` run."""
     result = read_result(runs.get(run_id), AddResult)
     with st.container(border=True):
         _report(run_id, result)
@@ -68,7 +68,7 @@ def _report(run_id: str, result: AddResult) -> None:
 
 
 def _use_names() -> None:
-    """Link to the pages that use a list of names, because such a list has no role."""
+    """Link to the pages that use a list of names, which cannot have a role."""
     with st.container(horizontal=True):
         label = "Look the names up, or give them to a tagger, in an experiment"
         page_link(TRAINING, label=label, icon=":material/model_training:", width="content")
@@ -97,7 +97,7 @@ def _counts(result: AddResult) -> None:
 
 
 def _named(result: AddResult) -> None:
-    """Show a note if the corpus has another name than the user gave, or was in the project before."""
+    """Show a note if the corpus was in the project before, or could not get the name that the user gave."""
     name, asked = results.corpus_name(result.corpus), result.asked_name
     if result.was_here:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -129,7 +129,7 @@ def _give_role(fingerprint: str) -> None:
         list(short),
         format_func=short.__getitem__,
         default=held[0] if held else None,
-        key=f"corpora.role.{fingerprint}",  # another corpus must not inherit the choice
+        key=f"corpora.role.{fingerprint}",  # The key contains the corpus, so that another one starts without a role.
     )
     if not held:
         st.caption(TEXT_ROLES + ("" if labelled else " It has no labels, so it cannot be a training, dev or test set."))
@@ -139,7 +139,10 @@ def _give_role(fingerprint: str) -> None:
 
 
 def intake_outcome(run_id: str) -> None:
-    """Show one row per role, the corpora now in use, and links to the next steps."""
+    """Show the result of an import of several files: a row per role, the corpora now in use, and next steps.
+
+    run_id: a finished `intake` run.
+    """
     result = read_result(runs.get(run_id), IntakeResult)
     with st.container(border=True):
         rows = [_part_row(each) for each in result.parts]
@@ -185,7 +188,7 @@ def _part_row(each: Taken) -> dict[str, object]:
         return row
     try:
         result = read_result(runs.get(each.run), AddResult)
-    except WinnowError:  # it was removed meanwhile
+    except WinnowError:  # The user has removed this import meanwhile.
         return {**row, "note": "removed"}
     notes = [count(result.files, "file")] if result.files > 1 else []
     notes += [f"{result.blank_pages:,} of {count(result.pages, 'page')} without text"] if result.blank_pages else []
@@ -196,7 +199,7 @@ def _part_row(each: Taken) -> dict[str, object]:
 
 
 def size_ratios(most: int | None) -> None:
-    """Show the size ratios of the corpora in use. most: number of selections to include; None for all."""
+    """Show a table of size ratios of the corpora in use. most: largest number of selections in it; None for all."""
     known = corpora.ratios()
     choices = [each for each in known if each.name == corpora.SELECTED]
     rows = [
@@ -210,6 +213,6 @@ def size_ratios(most: int | None) -> None:
 
 
 def _ratio_name(name: str) -> str:
-    """Return a ratio's name: "Task corpus to domain corpus (N_T/N_D)"."""
+    """Return a ratio's name in words: for "N_T/N_D", "Task corpus to domain corpus (N_T/N_D)"."""
     one, other = (terms.plainly(f"{part[-1]}_C") for part in name.split("/"))
     return f"{one[:1].upper()}{one[1:]} to {other} ({name})"

@@ -31,7 +31,7 @@ def splits() -> None:
         chosen = corpus_picker("To be divided", "corpora.split.corpus", None)
         if chosen:
             _form(chosen, corpora.split_by(corpora.find(chosen)))
-        # Splits within other runs do not belong to this form.
+        # Leave out `split` runs that other runs started, because they do not come from this form.
         latest = next((run for run in runs.listed("split") if run.manifest.parent is None), None)
         if latest and run_panel(latest.id, RUN).state == "succeeded":
             _parts(read_result(latest, SplitResult))

@@ -1,4 +1,4 @@
-"""Controls of the map: colours, filters, search, layers, comparison of two selections, tagging and export."""
+"""Fields around the map: colours, filters, search, layers, comparison of two selections, tagging and export."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,7 +34,7 @@ RUN, FILTERS = "explore.tag.run", "explore.filters"
 
 
 def offer_tagging(choice_id: str) -> None:
-    """Ask for a tagger to tag D_C if it is not tagged yet, or show the run that tags it."""
+    """Let the user choose a tagger and tag D_C, and show the progress. Draw nothing if D_C has been tagged."""
     if maps.tag_runs(choice_id):
         return
     with st.expander("Find entities in the domain corpus", icon=":material/label:"):
@@ -67,16 +67,16 @@ WRITTEN = "explore.atlas.written"
 
 
 def for_atlas(map_run: str) -> None:
-    """Write a folder for Embedding Atlas, and show how to open it."""
+    """Draw a button that writes the map to a folder for Embedding Atlas, then the command that opens the folder."""
     if pressed("Folder for Embedding Atlas", "explore.atlas", icon=":material/folder_open:"):
-        with guard():  # shows an error here; the page below stays
+        with guard():  # An error is shown here, and the page below is still drawn.
             st.session_state[WRITTEN] = {map_run: str(atlas.export(map_run))}
     if folder := st.session_state.get(WRITTEN, {}).get(map_run):
         st.caption("The folder is written, with the text of all sentences on the map. Open it in Embedding Atlas with:")
         command_lines(atlas.command(Path(folder)))
 
 
-MOST_DRAWN = 200_000  # more need seconds per step of a zoom, even with a graphics card
+MOST_DRAWN = 200_000  # largest number of points; with more, each zoom step takes seconds, even with a GPU
 Colouring = Literal["class", "score", "cluster", "entities", "length", "source", "file", "group", "page", "column"]
 COLOURINGS: Mapping[Colouring, str] = {
     "class": "class",
@@ -93,14 +93,15 @@ COLOURINGS: Mapping[Colouring, str] = {
 LAYERS = {"words": "topic words", "density": "lines around the densest 20, 50 and 80%"}
 PICTURES = {"png": "PNG", "svg": "SVG"}
 MODES: Mapping[Mode, str] = {"substring": "as written", "words": "all words, any order"}
-# Colouring, number of points to draw, search text, search mode, layers, column that colours the map ("" for none).
+# The settings of the map: colouring, number of points to draw, search text, search mode, layers, and the column for the
+# colouring "column" ("" for other colourings).
 Controls = tuple[Colouring, int, str, Mode, frozenset[str], str]
 
 
 def controls(map_run: str) -> Controls:
-    """Ask for the settings of the map and return them."""
+    """Draw the fields above the map and return the settings of the map."""
     choices = _colourings(map_run)
-    if st.session_state.get("explore.by") not in choices:  # left from another selection's map
+    if st.session_state.get("explore.by") not in choices:  # The value may come from another selection's map.
         st.session_state.pop("explore.by", None)
     with st.container(horizontal=True, vertical_alignment="center"):
         by = _colouring(choices)
@@ -122,7 +123,7 @@ def controls(map_run: str) -> Controls:
 
 
 def _colourings(map_run: str) -> list[Colouring]:
-    """Return the colourings that the sentences of this map support."""
+    """Return the colourings that are possible on this map; for example "entities" needs a tagged D_C."""
     there = {"entities": bool(maps.tag_runs(maps.get(map_run).selection)), **maps.kept_columns(map_run)}
     there["column"] = bool(maps.further_columns(map_run))
     return [by for by in COLOURINGS if there.get(by, True)]
@@ -141,8 +142,8 @@ def _colouring(choices: list[Colouring]) -> Colouring:
 
 
 def _column(names: list[str]) -> str:
-    """Ask for the column of the texts that colours the map."""
-    if st.session_state.get("explore.column") not in names:  # left from another selection's map
+    """Ask for the column by which to colour the map, and return its name. names: columns of the imported files."""
+    if st.session_state.get("explore.column") not in names:  # The value may come from another selection's map.
         st.session_state.pop("explore.column", None)
     return st.selectbox(
         "Column that came with the texts", names, key="explore.column", label_visibility="collapsed", width=180
@@ -186,7 +187,7 @@ def _layers() -> frozenset[str]:
 
 
 def _picture() -> None:
-    """Ask for the file format of pictures that the map's camera button saves."""
+    """Ask for the file format of the pictures that the map's camera button saves."""
     st.segmented_control(
         "File format of pictures (saved with the camera button)",
         list(PICTURES),
@@ -201,7 +202,7 @@ def _to_draw(most: int, key: str) -> int:
     return int(
         st.number_input(
             "Sentences to draw",
-            # A small map has fewer sentences than the usual minimum, and a field refuses a minimum above its maximum.
+            # A map may have fewer than 100 sentences, and a field refuses a minimum above its maximum.
             min(100, most),
             most,
             min(20_000, most),
@@ -258,7 +259,7 @@ SIDE_WORDS: Mapping[Side, str] = {
 
 
 def compare(choice_id: str, map_run: str | None) -> None:
-    """Compare with another selection from the same D_C, on the map of this one if it has one."""
+    """Compare a selection with another one from the same D_C. map_run: the map to draw both on, None for none."""
     names = selection_titles([*choices.comparable(choice_id), selections.at(choice_id)])
     this = names.pop(choice_id)
     if not names:
@@ -282,7 +283,10 @@ def compare(choice_id: str, map_run: str | None) -> None:
 
 
 def _both(choice_id: str, map_run: str | None, other: str) -> None:
-    """Draw which sentences both selections contain, and which only one: on the map, as counts, and by budget."""
+    """Show which sentences are in both selections and which in only one: on the map, as counts, and by budget.
+
+    other: id of the selection to compare with.
+    """
     sides = insights.sides(choice_id, other)
     counts = dict(zip(insights.SIDES, np.bincount(sides, minlength=len(insights.SIDES)).tolist(), strict=True))
     left, right = st.columns((8, 5))
@@ -308,7 +312,7 @@ def _sides(
     home: str, map_run: str, stamp: str, other: str, other_stamp: str, _sides: IntArray
 ) -> tuple[Any, str, bytes]:
     mapped = maps.get(map_run)
-    kinds = np.full(len(mapped), len(insights.SIDES), dtype=np.uint8)  # T_C: the class after the last side
+    kinds = np.full(len(mapped), len(insights.SIDES), dtype=np.uint8)  # T_C gets the class after those of `SIDES`.
     kinds[mapped.n_task :] = _sides[mapped.rows[mapped.n_task :]]
     points = maps.get(map_run).draw(kinds, DRAWN)
     drawn = plot.Dots(
@@ -339,7 +343,10 @@ def _curve(choice_id: str, other: str) -> None:
 
 
 def side_by_side(map_run: str) -> None:
-    """Draw selected sentences, each beside the most similar one that is not (Mahapatra et al. 2022, Fig. 3a)."""
+    """Draw pairs of a selected sentence and the most similar one that was not selected.
+
+    Source: Mahapatra et al. 2022, Fig. 3a.
+    """
     st.markdown(
         "Selected sentences, each beside the most similar sentence that is not selected. They show where the cut lies."
     )

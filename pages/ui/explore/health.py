@@ -18,11 +18,15 @@ from pages.ui.widgets import plain, pressed, table
 
 KINDS = {"quota": "a share per topic", "mmr": "no two similar sentences (MMR)"}
 DIVERSE = "explore.diverse"
-TAB, TITLE = "explore.tab", "Health of the selection"  # key of the open tab, also in the address; name of this tab
+# session key of the open tab, which is also its URL parameter; title of the tab that this module draws
+TAB, TITLE = "explore.tab", "Health of the selection"
 
 
 def health(choice_id: str) -> None:
-    """Show S_C in numbers, hand edits included; beside a diverse selection, also one by score alone."""
+    """Show a table of statistics of S_C with its hand edits, and warnings.
+
+    If the selection uses diversity, the table also has a column for a selection by score alone.
+    """
     with st.spinner("Measuring the selection"):
         numbers = insights.health(choice_id, labelled=corpora.roles().get("train"))
     for warning in numbers.warnings:
@@ -44,7 +48,7 @@ def health(choice_id: str) -> None:
 
 
 def _again(choice_id: str) -> None:
-    """Offer to select by the same scores with diversity, as a separate selection."""
+    """Draw a button that makes another selection, from the same scores but with diversity."""
     st.subheader("More variety", anchor=False)
     begun = st.session_state.get(DIVERSE)
     if begun and begun["from"] == choice_id and run_panel(begun["run"], "explore.diverse-run").state == "succeeded":

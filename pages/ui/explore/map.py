@@ -1,4 +1,4 @@
-"""The map of a selection with its settings and picked points, and the histogram of scores."""
+"""The map of a selection, with its colours, tooltips and picked points, and the histogram of scores."""
 
 import json
 from dataclasses import asdict
@@ -28,7 +28,7 @@ from pages.ui.widgets import budget_words, chart, is_dark
 def scores(map_run: str, points: IntArray) -> None:
     """Draw a histogram of the scores on the map, with `points` highlighted, and a slider that picks a range."""
     values = regions.scores_on_map(map_run, np.arange(len(maps.get(map_run))))
-    # A slider needs two different ends.
+    # Without two different scores there is no range to pick, and a slider needs two different ends.
     if len(values) < 2 or values.min() == values.max():
         return
     region = state.filtered(state.picked(map_run))
@@ -36,7 +36,8 @@ def scores(map_run: str, points: IntArray) -> None:
     picked = regions.scores_on_map(map_run, points) if region else values[:0]
     unit = selections.scored(maps.get(map_run).selection).scores.unit
     name = f"Scores of {count(len(values), 'sentence')} on the map, {len(picked):,} of them picked"
-    bars = f"explore.scores.{map_run[-4:]}.{state.nth()}"  # a new key removes the drawn box; the bars show the range
+    # Each pick changes the key, which removes the box that the user drew. The colour of the bars shows the range.
+    bars = f"explore.scores.{map_run[-4:]}.{state.nth()}"
     chart(
         plot.picked_scores(values, picked, unit),
         bars,
@@ -69,7 +70,10 @@ def _slider(map_run: str, region: Region | None, span: tuple[float, float]) -> N
 
 
 def _dragged(map_run: str, key: str, span: tuple[float, float]) -> None:
-    """Pick the range of a box over the bars; a box beside them picks nothing."""
+    """Pick the range of scores under the box that the user drew. A box beside the bars picks nothing.
+
+    key: key of the chart. span: lowest and highest score.
+    """
     for box in st.session_state[key].selection.box[:1]:
         first, last = (min(max(float(end), span[0]), span[1]) for end in sorted(box["x"]))
         if first < last:
@@ -77,25 +81,31 @@ def _dragged(map_run: str, key: str, span: tuple[float, float]) -> None:
 
 
 KEY = "explore-map"
-COLUMNS = ("source", "file", "group")  # colourings by a stored column
-MOST_HOVERED = 20_000  # points with a tooltip; fewer than are drawn, because tooltips are large
+COLUMNS = ("source", "file", "group")  # colourings by a column that every import stores
+
+MOST_HOVERED = 20_000  # number of drawn points above which only some get a tooltip, because tooltips are large
+
+# {colour of the topic words: colour behind them}
 PAPER = {
     "#31333f": "rgba(255, 255, 255, 0.6)",
     "#e6e6e6": "rgba(14, 17, 23, 0.6)",
-}  # background of words, by text colour
+}
 WHEEL = {"scrollZoom": True, "displayModeBar": True, "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d"]}
 _names = st.components.v2.component("winnow_names", js=(ASSETS / "names.js").read_text(encoding="utf-8"))
 _bridge = st.components.v2.component("winnow_map", js=(ASSETS / "map.js").read_text(encoding="utf-8"))
 
 
 def _picture(map_run: str) -> dict[str, Any]:
-    """Return the figure's options with the format of a saved picture."""
+    """Return the Plotly options of the map, which include the file format of a saved picture."""
     form = st.session_state.get("explore.picture", "png")
     return WHEEL | {"toImageButtonOptions": {"format": form, "filename": f"map-{map_run[-4:]}", "scale": 3}}
 
 
 def draw(choice_id: str, map_run: str, kinds: IntArray, asked: Controls) -> IntArray:
-    """Draw the figure with its description and return its points. asked: result of `controls`."""
+    """Draw the map and its caption, and return the points that are drawn.
+
+    kinds: class of each sentence on the map. asked: result of `controls`.
+    """
     key = f"{KEY}-{map_run[-4:]}-{state.turn()}"
     data = _data(choice_id, map_run, asked)
     view = _view(data, map_run)
@@ -116,11 +126,11 @@ def draw(choice_id: str, map_run: str, kinds: IntArray, asked: Controls) -> IntA
 
 
 def _data(choice_id: str, map_run: str, asked: Controls) -> tuple[Any, ...]:
-    """Return all that the figure depends on, as the key of its cache."""
+    """Return all values on which the figure depends, as the key of its cache entry."""
     by, n, query, mode, layers, column = asked
     tagged = "".join(run.id for run in maps.tag_runs(choice_id)) if by == "entities" else ""
     return (
-        # Windows of other projects share the server's cache.
+        # All projects share the server's cache, so the key contains the project's folder.
         str(home()),
         map_run,
         state.stamp(choice_id) + tagged,
@@ -136,9 +146,9 @@ def _data(choice_id: str, map_run: str, asked: Controls) -> tuple[Any, ...]:
 
 
 def tell(choice_id: str, map_run: str, kinds: IntArray, drawn: IntArray, asked: Controls) -> None:
-    """Send tooltips of the drawn points and the names that an enlarged map shows.
+    """Send the browser the tooltips of the drawn points and the topic names that it shows after a zoom.
 
-    Call it at the end of the page, because all of these need the text of many sentences. asked: result of `controls`.
+    Call this at the end of the page, because both need the text of many sentences. asked: result of `controls`.
     """
     tooltips(
         "explore.tooltips", _tooltip_component((str(home()), map_run, state.stamp(choice_id), len(drawn)), kinds, drawn)
@@ -157,22 +167,29 @@ def tell(choice_id: str, map_run: str, kinds: IntArray, drawn: IntArray, asked: 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _tooltip_component(data: tuple[Any, ...], _kinds: IntArray, _drawn: IntArray) -> bytes:
-    """Return the packed text of tooltips. data: all that it depends on."""
+    """Return the packed text of the tooltips. data: all values on which the text depends, as the cache key."""
     points = _drawn[_hovered(_kinds[_drawn])]
     names = [plainly(CLASSES[kind]) for kind in _kinds[points].tolist()]
     return packed(KEY, points, plot.hover_lines(names, maps.hover(data[1], points)))
 
 
 def _hovered(kinds: IntArray) -> BoolArray:
-    """Return a mask of the points with a tooltip; if there are very many, those not selected have none."""
+    """Return a mask of the points with a tooltip: all points, or above `MOST_HOVERED` only T_C and S_C.
+
+    kinds: class of each point.
+    """
     return np.full(len(kinds), True) if len(kinds) <= MOST_HOVERED else kinds != 2
 
 
 def _view(data: tuple[Any, ...], map_run: str) -> plot.View:
-    """Return the view of a new figure. A zoom or a lasso in the browser must not redraw the figure."""
+    """Return the zoom and the outlines with which to build the figure.
+
+    For the same `data`, return the same view even after the user has zoomed or drawn a lasso. Otherwise the figure
+    would be redrawn, although the browser shows these changes already.
+    """
     baked = st.session_state.get(state.BAKED)
     fresh = (data, state.turn())
-    # If the bridge has no state, the user has left the page since, and the browser's view is lost.
+    # If the bridge has no state, the user has left the page meanwhile, and the browser has lost its zoom and lasso.
     if baked is None or baked[0] != fresh or "explore.bridge" not in st.session_state:
         zoom = st.session_state.get(state.ZOOM) or {}
         region = state.picked(map_run)
@@ -183,7 +200,7 @@ def _view(data: tuple[Any, ...], map_run: str) -> plot.View:
 
 @st.cache_resource(max_entries=6, show_spinner="Drawing the map")
 def _figure(data: tuple[Any, ...], view: plot.View, _kinds: IntArray) -> tuple[Any, IntArray]:
-    """Return the figure and its points. data: all that it depends on."""
+    """Return the figure and the points that it draws. data: result of `_data`."""
     _, map_run, _, by, n, query, mode, layers, column, dark, shown = data
     mapped = maps.get(map_run)
     points = maps.get(map_run).draw(_kinds, n)
@@ -218,14 +235,17 @@ def _figure(data: tuple[Any, ...], view: plot.View, _kinds: IntArray) -> tuple[A
 
 
 def _faded(map_run: str) -> str:
-    """Return, as JSON, the part of a pick that the figure must show; the browser shows a lasso or a box itself."""
+    """Return as JSON the picked regions outside of which the figure fades the points; "" for none.
+
+    A lasso, a box and a clicked point are left out, because the browser shows them without a new figure.
+    """
     kinds = (*regions.SHAPES, "point")
     parts = [part for part in regions.parts(state.picked(map_run)) if part["kind"] not in kinds]
     return json.dumps(regions.joined(parts)) if parts else ""
 
 
 def _coloured(by: Colouring, column: str, map_run: str, drawn: plot.Dots, view: plot.View) -> Any:
-    """Draw the map coloured by something other than class."""
+    """Return the figure of the map with any colouring but "class". column: the column for the colouring "column"."""
     points = drawn.points
     if by == "score":
         unit = selections.scored(maps.get(map_run).selection).scores.unit
@@ -242,7 +262,7 @@ def _coloured(by: Colouring, column: str, map_run: str, drawn: plot.Dots, view: 
 
 
 def _by_column(column: str, map_run: str, drawn: plot.Dots, view: plot.View) -> Any:
-    """Draw the map coloured by a column of the files, on a scale if it holds only numbers."""
+    """Return the figure of the map coloured by a column of the imported files, on a colour scale if it is numeric."""
     if maps.further_columns(map_run)[column]:
         return plot.by_value(drawn, maps.column_numbers(map_run, drawn.points, column), column, view)
     return plot.by_name(drawn, maps.column_names(map_run, drawn.points, column), view, column)
@@ -250,7 +270,7 @@ def _by_column(column: str, map_run: str, drawn: plot.Dots, view: plot.View) -> 
 
 @st.fragment
 def _bridged(map_run: str) -> None:
-    """Receive zooms and clicks in its own fragment, so that a zoom reruns nothing else."""
+    """Receive zooms and clicks from the browser. As a fragment, it keeps a zoom from rerunning the whole page."""
     with guard():
         event = _bridge(
             key="explore.bridge",

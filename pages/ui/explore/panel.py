@@ -1,4 +1,4 @@
-"""The table beside the map: the picked sentences page by page, and why the ticked one was selected."""
+"""The panel beside the map, and below it the table of picked sentences with the reason why each was selected."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -31,7 +31,7 @@ from pages.ui.widgets import entity_html, grid, place_html, plain, pressed, read
 
 
 def name_it(map_run: str, region: regions.Region) -> None:
-    """Draw the popover that names the pick."""
+    """Draw the popover in which the user names a picked lasso or box."""
     token = regions.region_token(region)
     before = regions.named_regions(map_run).get(token, "")
     with st.popover("Rename" if before else "Name it", icon=":material/bookmark:", key="explore.naming"):
@@ -42,7 +42,10 @@ def name_it(map_run: str, region: regions.Region) -> None:
 
 
 def why_card(choice_id: str, map_run: str, point: int, kinds: IntArray, *, opened: bool = False) -> None:
-    """Draw the card of one point of the map. opened: True beside the map, False beside the table."""
+    """Show a sentence of the map and why it was or was not selected.
+
+    point: its number on the map. kinds: class of each sentence. opened: True beside the map, False beside the table.
+    """
     mapped = maps.get(map_run)
     place = "map" if opened else "list"
     with st.container(border=not opened, key=f"explore-why-{place}"):
@@ -81,7 +84,7 @@ def _closed() -> int:
 
 
 def _sentence(choice_id: str, row: MapRow) -> None:
-    """Draw the text of a sentence, with predicted entities if a tagger has tagged D_C."""
+    """Draw the text of a sentence. If a tagger has tagged D_C, mark the predicted entities."""
     tagged = maps.with_entities(choice_id, row["row"])
     shown = escape(row["text"]) if tagged is None else entity_html(tagged, maps.entity_types(choice_id))
     st.html(f'<blockquote class="w-sentences">{shown}{place_html(row["place"])}</blockquote>')
@@ -120,7 +123,7 @@ def _one(choice_id: str, row: int, selected: bool, place: str) -> None:
 
 
 def _parts(why: Why) -> None:
-    if len(why.parts) == 1 and why.notes:  # the whole score, and a note on why it has no parts
+    if len(why.parts) == 1 and why.notes:  # The only part is the whole score, and a note says why.
         return
     if why.mostly:
         st.markdown(plain(why.mostly))
@@ -152,23 +155,26 @@ def _duplicates(why: Why) -> None:
         table(rows, with_place(names, rows), "Duplicates and near duplicates in the domain corpus")
 
 
-ROWS = 10  # sentences on a page of the table
+ROWS = 10  # sentences per page of the table
 GROUPED = "explore.grouped"
 SORTS: Mapping[Sort, str] = {"score": "score", "tokens": "length", "class": "class", "row": "row in its corpus"}
-ORDERS = {  # ascending, descending
+ORDERS = {  # {column: labels for ascending and descending order}
     "score": ("lowest first", "highest first"),
     "tokens": ("shortest first", "longest first"),
     "class": ("task corpus first", "not selected first"),
     "row": ("first rows first", "last rows first"),
 }
 FORMATS = {"csv": "CSV", "txt": "Text", "jsonl": "JSONL", "parquet": "Parquet"}
-# The sentence comes early: if one is ticked, its reason is beside the table, which is then too narrow for all columns.
+# The sentence is the second column, because the card beside the table leaves too little width for all columns.
 HEADS = {"class": "Class", "text": "Sentence", "score": "Score", "tokens": "Tokens", "flags": "Flags"}
-CLOSED = "explore.closed"  # how often Close was pressed beside the table
+CLOSED = "explore.closed"  # session key: how often the user has closed the card beside the table
 
 
 def panel(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
-    """Draw the panel beside the map."""
+    """Draw the panel beside the map: the picked regions, counts by class, actions on the pick, and filters.
+
+    kinds: class of each sentence on the map. points: numbers of the picked sentences on the map.
+    """
     picked = state.picked(map_run)
     region, opened = state.filtered(picked), state.part(picked, "point")
     if opened:
@@ -209,7 +215,7 @@ def _drop(map_run: str, label: str, *kinds: str) -> None:
 
 
 def _parts_of(map_run: str, region: regions.Region | None) -> None:
-    """Draw a button per part of the pick that removes the part. A single part needs none, because Clear removes it."""
+    """Draw a button for each picked region that removes it. A single region has none, because Clear removes it."""
     parts = regions.parts(region)
     with st.container(horizontal=True, gap="small"):
         for each in parts if len(parts) > 1 else ():
@@ -217,7 +223,7 @@ def _parts_of(map_run: str, region: regions.Region | None) -> None:
 
 
 def _filters(map_run: str, points: IntArray, region: regions.Region | None) -> None:
-    """Draw fields that filter by topic or class, by score and by the columns of the texts."""
+    """Draw fields that narrow the pick by topic or class, by score and by columns of the imported files."""
     shown = bool(st.session_state.get(FILTERS)) or state.part(region, "score", "column") is not None
     with st.expander("Narrow down", expanded=shown, icon=":material/filter_list:"):
         _groups(map_run)
@@ -227,11 +233,14 @@ def _filters(map_run: str, points: IntArray, region: regions.Region | None) -> N
             _column(map_run, name, values, now["value"] if now else {})
 
 
-RANGED = 12  # fewest different numbers of a column that get a slider
+RANGED = 12  # From this many different numbers on, a column gets a slider instead of a list.
 
 
 def _column(map_run: str, name: str, values: Mapping[str, int], now: Mapping[str, Sequence[str]]) -> None:
-    """Let the user pick values of a column. values: {value: number of points}. now: all values picked at present."""
+    """Let the user pick values of a column.
+
+    values: {value: number of sentences on the map}. now: {column: values picked at present}, for all columns.
+    """
     numbers = maps.numbers(map_run, name)
     if len({float(value) for value in numbers}) >= RANGED:
         _range(map_run, name, numbers, now)
@@ -249,9 +258,9 @@ def _column(map_run: str, name: str, values: Mapping[str, int], now: Mapping[str
 
 
 def _range(map_run: str, name: str, numbers: Sequence[str], now: Mapping[str, Sequence[str]]) -> None:
-    """Let the user pick a range of a column of numbers. numbers: its values, ascending."""
+    """Let the user pick a range of a numeric column. numbers: its values, ascending. now: see `_column`."""
     sizes: list[float] = [float(value) for value in numbers]
-    whole = all(size.is_integer() and abs(size) < 2**53 for size in sizes)  # a slider takes no larger integers
+    whole = all(size.is_integer() and abs(size) < 2**53 for size in sizes)  # A slider refuses larger integers.
     number = int if whole else float
     held = now.get(name, ())
     inside = [size for size, value in zip(sizes, numbers, strict=True) if value in held] or sizes
@@ -275,7 +284,10 @@ def _range(map_run: str, name: str, numbers: Sequence[str], now: Mapping[str, Se
 
 
 def _take(map_run: str, name: str, values: Sequence[str], now: Mapping[str, Sequence[str]]) -> None:
-    """Pick values of a column together with those of other columns; none of a column's values means all of them."""
+    """Pick values of a column, and keep the values picked in other columns. now: see `_column`.
+
+    values: the values to pick; empty to remove this column from the pick.
+    """
     wanted = {**now, name: list(values)}
     if kept := {each: value for each, value in wanted.items() if value}:
         state.pick(map_run, "column", kept)
@@ -284,7 +296,7 @@ def _take(map_run: str, name: str, values: Sequence[str], now: Mapping[str, Sequ
 
 
 def _groups(map_run: str) -> None:
-    """Draw fields that pick without a mouse."""
+    """Draw the field that picks a topic, a class or a named lasso without a mouse."""
     named = regions.named_regions(map_run)
     names = _names(map_run, named)
     key = f"explore.group.{state.nth()}"
@@ -310,7 +322,7 @@ def _groups(map_run: str) -> None:
 
 
 def _names(map_run: str, named: Mapping[str, str]) -> dict[tuple[str, int | str], str]:
-    """Return {(kind, value) of a pick: its label}. named: {token of a lasso: its name}."""
+    """Return {(kind, value) of a region: label} for topics, classes and named lassos. named: {token: name}."""
     sizes: dict[tuple[str, int | str], str] = {
         **{("topic", i): f" ({cluster.size:,})" for i, cluster in enumerate(maps.get(map_run).clusters)},
         **{("class", name): "" for name in CLASSES},
@@ -329,7 +341,10 @@ def _counts(counts: dict[str, tuple[int, int]]) -> None:
 
 
 def _actions(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
-    """Draw buttons that add and remove all picked rows of D_C, drawn or not; a separate one adds flagged rows."""
+    """Draw buttons that add the picked sentences of D_C to the selection or remove them from it.
+
+    They act on all picked sentences, even those that the map does not draw. Flagged sentences have a separate button.
+    """
     view = maps.get(map_run)
     outside, selected = (view.domain_rows(points[kinds[points] == kind]) for kind in (2, 1))
     flagged = np.any([*insights.flags_of(choice_id, outside).values(), np.zeros(len(outside), dtype=bool)], axis=0)
@@ -357,7 +372,7 @@ def _add(choice_id: str, rows: IntArray) -> None:
 
 
 def _add_flagged(choice_id: str, rows: IntArray) -> None:
-    """Draw the button that adds sentences which a flag excludes."""
+    """Draw the button that adds flagged sentences. rows: their rows in D_C."""
     st.caption(f"Flagged and left out: {state.flagged(choice_id, rows)}.")
     if pressed(f"Add the {len(rows):,} flagged too", "explore.add-flagged", icon=":material/flag:"):
         selections.edit(choice_id, "add", rows)
@@ -368,7 +383,7 @@ def _take_away(choice_id: str, map_run: str, points: IntArray) -> None:
     stem = regions.region_file(choice_id, map_run, state.filtered(state.picked(map_run)))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Download it" if len(points) == 1 else f"Download these {len(points):,}", width="content")
-        # About 300 bytes per sentence.
+        # A file has about 300 bytes per sentence. Larger files are written to the exports folder.
         small = 300 * len(points) < LARGEST_DOWNLOAD
         for kind, label in FORMATS.items():
             name = f"{stem}.{kind}"
@@ -378,7 +393,7 @@ def _take_away(choice_id: str, map_run: str, points: IntArray) -> None:
                 data = partial(_bytes, write, name)
                 st.download_button(label, later(data), name, on_click="ignore", key=f"explore.export.{kind}", icon=look)
             elif pressed(label, f"explore.export.{kind}", icon=look):
-                with guard():  # shows an error here; the page below stays
+                with guard():  # An error is shown here, and the page below is still drawn.
                     st.code(str(write(deliver.exports() / name)), language=None, wrap_lines=True)
 
 
@@ -401,14 +416,14 @@ def _telling(map_run: str, points: IntArray) -> None:
 
 @st.fragment
 def rows(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
-    """Draw the picked sentences (all if none are picked) as a list, or grouped by topic or by a column."""
+    """Draw the picked sentences as a list, or grouped by topic or by a column. Without a pick, draw all sentences."""
     with guard(buttons="explore.one.list"):
         st.html(f'<div id="{state.LIST}"></div>')
         if not len(points):
             st.info("No sentence fits. Draw around some points, remove a filter, or press Clear.")
             return
         columns = maps.group_columns(map_run)
-        if st.session_state.get(GROUPED) not in columns:  # left from another selection's map
+        if st.session_state.get(GROUPED) not in columns:  # The value may come from another selection's map.
             st.session_state.pop(GROUPED, None)
         column = st.selectbox(
             "Group the sentences",
@@ -426,7 +441,7 @@ def rows(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> Non
 
 
 def _grouped(map_run: str, kinds: IntArray, points: IntArray, column: str) -> None:
-    """Draw one row per group of the picked sentences; a tick picks the group on the map."""
+    """Draw a table with one row per group of the picked sentences. A tick picks the group on the map."""
     found = maps.groups(map_run, points, kinds, column)
     columns: dict[str, list[Any]] = {
         "name": [group["name"] for group in found],
@@ -439,7 +454,7 @@ def _grouped(map_run: str, kinds: IntArray, points: IntArray, column: str) -> No
     title = state.column_name(column)
     event = grid(
         columns,
-        key=f"explore.groups.{map_run[-4:]}.{column}.{state.nth()}",  # a pick removes the tick
+        key=f"explore.groups.{map_run[-4:]}.{column}.{state.nth()}",  # Each pick changes the key, which resets ticks.
         on_select="rerun",
         selection_mode="single-row",
         hide_index=True,
@@ -457,7 +472,7 @@ def _grouped(map_run: str, kinds: IntArray, points: IntArray, column: str) -> No
     for row in event.selection.rows:
         _pick_group(
             map_run, column, found[row]["value"]
-        )  # each pick gives the table a new key, so `row` belongs to `found`
+        )  # A pick resets the ticks, so `row` always belongs to the current `found`.
         st.rerun(scope="app")
 
 
@@ -470,17 +485,17 @@ def _pick_group(map_run: str, column: str, value: int | str) -> None:
 
 
 def _listed(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
-    """Draw the picked sentences page by page, and beside them why the ticked one was selected."""
+    """Draw the picked sentences page by page. If the user ticks one, show beside the table why it was selected."""
     sort, down = _sorting(len(points))
     last = max(-(-len(points) // ROWS) - 1, 0)
-    # The list may have become too short for the current page.
+    # After a new pick, the list may have fewer pages than before.
     page = min(int(st.session_state.get("explore.page", 0)), last)
     shown = maps.page_of(map_run, points, kinds, sort=sort, descending=down, page=page, size=ROWS)
-    # A tick is a row number. Another list gets another key, so that the tick does not pass to it.
+    # A tick is a row number, so a change of the list or its order changes the key, which removes the tick.
     key = f"{map_run[-4:]}.{state.turn()}.{_closed()}.{len(points)}.{sort}.{down}.{page}"
     st.caption("Tick a sentence (keyboard: Shift + Space) to see why it was or was not selected.")
     with st.container(key="explore-list"):
-        left, right = st.columns((8, 5))  # always both, so that a tick does not move the table to another place
+        left, right = st.columns((8, 5))  # Always make both columns, so that a tick does not move the table.
     with left:
         chosen = _table(shown, key)
         _turn(page, last, len(points))
@@ -490,7 +505,7 @@ def _listed(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> 
 
 
 def _sorting(n: int) -> tuple[Sort, bool]:
-    """Ask for the order of the table; return the column and True for descending."""
+    """Ask for the order of the table of `n` sentences. Return the column, and True for descending order."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{count(n, 'sentence')}**, by", width="content")
         sort = st.segmented_control(
@@ -516,7 +531,7 @@ def _sorting(n: int) -> tuple[Sort, bool]:
 
 
 def _turn(page: int, last: int, n: int) -> None:
-    """Draw the buttons for other pages of the table."""
+    """Draw the buttons Previous and Next. page, last: this page and the last one, counted from 0. n: sentences."""
 
     def go(to: int) -> None:
         st.session_state["explore.page"] = to
@@ -542,7 +557,7 @@ def _turn(page: int, last: int, n: int) -> None:
 
 
 def _table(shown: Sequence[MapRow], key: str) -> int | None:
-    """Draw the sentences of the page and return the point of the ticked one."""
+    """Draw one page of the table. Return the number on the map of the ticked sentence, or None."""
     rows: Sequence[Mapping[str, object]] = [
         {**row, "class": plainly(row["class"]), "flags": ", ".join(flag.replace("_", " ") for flag in row["flags"])}
         for row in shown

@@ -1,4 +1,4 @@
-"""The points that the user picked on the map, stored in the session and in the address; and tooltips of points."""
+"""The regions that the user picked on the map, stored in the session and the URL, and tooltips of points."""
 
 import json
 from collections.abc import Sequence
@@ -24,31 +24,31 @@ _tooltip_component = st.components.v2.component(
 
 
 def packed(chart: str, points: IntArray, lines: Sequence[str]) -> bytes:
-    """Return the data for `tooltips`.
+    """Return the tooltips of a chart, encoded for the function `tooltips`.
 
-    chart: key of the chart. points: `customdata` of the points. lines: text of the tooltip of each point.
+    chart: key of the chart. points: `customdata` of the points. lines: text of each point's tooltip.
     """
     return json.dumps({"chart": chart, "points": points.tolist(), "lines": lines}, ensure_ascii=False).encode()
 
 
 def tooltips(key: str, data: bytes) -> None:
-    """Send tooltips to the points of a chart. data: from `packed`, cached by the caller."""
+    """Send tooltips of a chart to the browser. data: result of `packed`, which the caller caches."""
     _tooltip_component(key=key, data=data, height=1)
 
 
-LIST = "explore-sentences"  # id of the place where the list of sentences begins, below the map
+LIST = "explore-sentences"  # HTML id of the start of the list of sentences, below the map
 PICKED, NTH, TURN = "explore.picked", "explore.nth", "explore.turn"
 ZOOM, BAKED, SEARCHED, ADDRESS = "explore.zoom", "explore.baked", "explore.searched", "explore.address"
 
 
 class Region(regions.Region):
-    """A picked region. map: id of the `map` run on which it was picked."""
+    """A region that the user picked. map: id of the `map` run on which it was picked."""
 
     map: str
 
 
 def picked(map_run: str) -> Region | None:
-    """Return the region picked on this map, also after a reload."""
+    """Return the pick on this map, also after a reload; None if there is none. It may combine several regions."""
     region: Region | None = st.session_state.get(PICKED)
     if region is None or region["map"] != map_run:
         kept = regions.kept_region(map_run)
@@ -57,7 +57,7 @@ def picked(map_run: str) -> Region | None:
 
 
 def pick(map_run: str, kind: str, value: Any) -> None:
-    """Narrow the pick by a region. It replaces an earlier region of its own kind.
+    """Add a region to the pick, which narrows it. The region replaces an earlier one of the same kind.
 
     kind: lasso, box, point, topic, class, score, column or hits. A lasso and a box replace each other.
     """
@@ -66,7 +66,7 @@ def pick(map_run: str, kind: str, value: Any) -> None:
 
 
 def toggle(map_run: str, region: regions.Region) -> None:
-    """Pick a region, or remove it from the pick if it is there already."""
+    """Add a region to the pick, or remove it if the pick has it already."""
     if part(picked(map_run), region["kind"]) == region:
         drop(map_run, region["kind"])
     else:
@@ -74,7 +74,7 @@ def toggle(map_run: str, region: regions.Region) -> None:
 
 
 def drop(map_run: str, *kinds: str) -> None:
-    """Remove the regions of `kinds` from the pick. If these include a lasso or a box, the figure is redrawn."""
+    """Remove regions of these kinds from the pick. If `kinds` has a lasso or a box, the figure is redrawn."""
     _keep(map_run, _others(map_run, *kinds))
     if not {*kinds}.isdisjoint(regions.SHAPES):
         st.session_state[TURN] = turn() + 1
@@ -93,24 +93,24 @@ def _keep(map_run: str, parts: Sequence[regions.Region]) -> None:
 
 
 def part(region: regions.Region | None, *kinds: str) -> regions.Region | None:
-    """Return the part of a pick that has one of these kinds, or None."""
+    """Return the first region of a pick that has one of these kinds, or None."""
     return next((each for each in regions.parts(region) if each["kind"] in kinds), None)
 
 
 def filtered(region: regions.Region | None) -> regions.Region | None:
-    """Return the pick without the opened sentence: what the table lists and the buttons act on."""
+    """Return the pick without the clicked point. The table lists this pick, and the buttons act on it."""
     return regions.joined([each for each in regions.parts(region) if each["kind"] != "point"])
 
 
 def pick_named(map_run: str, token: str) -> None:
-    """Pick a named lasso or box; the new turn redraws the figure with its outline."""
+    """Pick a named lasso or box, and redraw the figure with its outline. token: its encoding, see `regions`."""
     for each in regions.parts(regions.region_of(map_run, token)):
         pick(map_run, **each)
     st.session_state[TURN] = turn() + 1
 
 
 def searched(map_run: str, query: str, mode: Mode) -> None:
-    """Pick the hits of a search, once per search, so that a later pick stays."""
+    """Pick the hits of a search, but only once per search, so that a later pick is not overwritten."""
     search = (query, mode) if query else None
     if search == st.session_state.get(SEARCHED):
         return
@@ -122,7 +122,7 @@ def searched(map_run: str, query: str, mode: Mode) -> None:
 
 
 def clear() -> None:
-    """Clear the pick. The figure gets a new key, because an outline in the browser cannot be removed otherwise."""
+    """Clear the pick. The figure gets a new key, because only that removes an outline in the browser."""
     _forget()
     st.session_state[NTH] = nth() + 1
     st.session_state[TURN] = turn() + 1
@@ -135,9 +135,9 @@ def _forget() -> None:
 
 
 def follow_address(map_run: str) -> None:
-    """Pick the region in the address, or show that it does not exist."""
+    """Pick the region in the URL, or show an error if it does not exist."""
     token = st.query_params.get("region", "")
-    # Once per address, so that a later pick stays.
+    # Follow a URL only once, so that a later pick is not overwritten.
     if not token or token == st.session_state.get(ADDRESS):
         return
     st.session_state[ADDRESS] = token
@@ -149,7 +149,7 @@ def follow_address(map_run: str) -> None:
 
 
 def name_in_address(choice_id: str, map_run: str) -> None:
-    """Put the pick and its selection into the address."""
+    """Put the pick and its selection into the URL."""
     token, named = regions.region_token(picked(map_run)), st.query_params.get("region", "")
     st.session_state[ADDRESS] = token
     if token and (token, choice_id) != (named, st.query_params.get("choice")):
@@ -160,7 +160,7 @@ def name_in_address(choice_id: str, map_run: str) -> None:
 
 
 def turn() -> int:
-    """Return the number of forced redraws of the map so far. The key of the figure contains it."""
+    """Return how often the map was forced to redraw so far. The figure's key contains this number."""
     return int(st.session_state.get(TURN, 0))
 
 
@@ -186,7 +186,7 @@ def take(map_run: str, key: str) -> None:
 
 
 def outlines(region: Region | None) -> tuple[tuple[tuple[float, float], ...], ...]:
-    """Return the outline of a lasso or a box, for a redrawn figure."""
+    """Return the outlines of the picked lassos or boxes as tuples of corners, for a redrawn figure."""
     shape = part(region, *regions.SHAPES)
     if shape is None:
         return ()
@@ -195,7 +195,7 @@ def outlines(region: Region | None) -> tuple[tuple[tuple[float, float], ...], ..
     return tuple(((x0, y0), (x1, y0), (x1, y1), (x0, y1)) for x0, x1, y0, y1 in shape["value"])
 
 
-CLASS_WORDS = {  # by `core.explore.result.CLASSES`
+CLASS_WORDS = {  # {class of `core.explore.result.CLASSES`: description}
     "T_C": "All of the task corpus",
     "selected": "All selected sentences",
     "filtered": "All sentences that are not selected",
@@ -203,7 +203,7 @@ CLASS_WORDS = {  # by `core.explore.result.CLASSES`
 
 
 def words(map_run: str, region: regions.Region | None) -> str:
-    """Return a region in words (Markdown)."""
+    """Return a description of a pick in Markdown, such as "Topic leases, Scores from 0.5 to 0.8"."""
     return ", ".join(_part_words(map_run, each) for each in regions.parts(region)) or "The whole map"
 
 
@@ -228,7 +228,7 @@ def _part_words(map_run: str, region: regions.Region) -> str:
 
 
 def _values_words(map_run: str, name: str, values: Sequence[str]) -> str:
-    """Return picked values of a column in words: a range of numbers by its ends."""
+    """Return the picked values of a column in words; consecutive numbers as a range, such as "2001 to 2005"."""
     numbers = maps.numbers(map_run, name) if len(values) > 2 else []
     if values[0] in numbers and list(values) == numbers[numbers.index(values[0]) :][: len(values)]:
         return f"{values[0]} to {values[-1]}"
@@ -241,7 +241,7 @@ def column_name(name: str) -> str:
 
 
 def _drawn_words(map_run: str, region: regions.Region, kind: str) -> str:
-    """Return a lasso, a box or a range of scores in words, by its name if it has one."""
+    """Return a range of scores in words, or a lasso or box by its name, if it has one. kind: kind of the region."""
     value = region["value"]
     if kind == "score":
         return f"Scores from {value[0]:.4g} to {value[1]:.4g}"
@@ -250,13 +250,16 @@ def _drawn_words(map_run: str, region: regions.Region, kind: str) -> str:
 
 
 def flagged(choice_id: str, rows: IntArray) -> str:
-    """Return the number of `rows` of D_C per flag in words, each row under one flag; "" if none is flagged."""
+    """Return the number of flagged sentences per flag in words; "" if none is flagged. rows: rows of D_C.
+
+    A sentence with several flags is counted under one of them.
+    """
     counts = insights.flag_counts(choice_id, rows)
     return ", ".join(f"{n:,} {REASONS[flag]}" for flag, n in counts.items() if n)
 
 
 def stamp(choice_id: str) -> str:
     """Return a value that changes with a selection's budget and hand edits."""
-    # Include the time of the last edit: after an undo and another edit, the number of edits is the same.
+    # Include the time of the last edit, because an undo followed by another edit leaves the number unchanged.
     history = selections.edits(choice_id).history
     return f"{selections.kept_budget(choice_id)}.{len(history)}.{history[-1].time if history else 0}"
