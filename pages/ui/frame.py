@@ -1,4 +1,4 @@
-"""The frame of every page: configuration, sidebar, and the card that shows an error."""
+"""The frame of every page: configuration, sidebar, heading, and error messages."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ PAGES = {
     "Sources": (("pages/9_Papers.py", "Papers", ":material/menu_book:"),),
 }
 BUG = "This is a bug in Winnow"
-STRIP_POLL, STRIP_MOST = 2.0, 3  # seconds between updates; most runs listed
+STRIP_POLL, STRIP_MOST = 2.0, 3  # seconds between updates; largest number of runs listed
 ABOUT = "**Winnow** finds the part of a large corpus that is worth pre-training on. Nothing leaves this machine."
 PROMISE = (
     "Texts, labels, models and results stay in folders of this machine. There is no telemetry, and your browser loads "
@@ -64,17 +64,18 @@ logger = logging.getLogger("winnow.pages")
 
 @contextmanager
 def page(title: str, summary: str, words: Sequence[Term] = (), *, low: bool = False) -> Iterator[DeltaGenerator]:
-    """Draw a page's frame, run its body inside `guard`, and yield the row of the heading.
+    """Draw a page's frame, run the `with` block inside `guard`, and yield the container of the heading.
 
-    No Streamlit call may come before it. words: terms that its glossary lists first. low: True for a heading of one
-    row, in which the summary is a tooltip, so that a large figure fits the window.
+    The page must not call Streamlit before this. words: terms that the page's glossary lists first. low: True to show
+    the summary as a tooltip of the title, which saves a line, so that a large figure fits the window.
     """
     confine()
     st.set_page_config(
         page_title=title if title == "Winnow" else f"{title} · Winnow",
         page_icon=str(ASSETS / "icon.svg"),
         layout="wide",
-        menu_items={"About": ABOUT},  # with an entry of ours, Streamlit shows its menu with the theme switch
+        # Streamlit shows its menu, which has the theme switch, only if the app gives an entry for it.
+        menu_items={"About": ABOUT},
     )
     st.html(ASSETS / "style.css")
     project.begin(_menu)
@@ -94,10 +95,11 @@ def page(title: str, summary: str, words: Sequence[Term] = (), *, low: bool = Fa
 
 @contextmanager
 def guard(buttons: str | None = None) -> Iterator[None]:
-    """Show an error of the block as a card. Our own errors name a cure; others are bugs, whose traceback is logged.
+    """Show an error of the `with` block on the page. A `WinnowError` is shown with its message.
 
-    Use it around every page and every fragment, because a fragment also runs alone. buttons: prefix of button keys.
-    Presses of these buttons that the block did not handle are forgotten.
+    Any other error is a bug, and its traceback is written to the log. Use this around every page and every fragment,
+    because a fragment also runs alone. buttons: prefix of button keys; presses of these buttons that the block did not
+    handle are forgotten.
     """
     try:
         with on_disk(home()):
@@ -111,7 +113,7 @@ def guard(buttons: str | None = None) -> Iterator[None]:
 
 
 def bug(error: BaseException) -> str:
-    """Return a message about an unexpected error, and write its traceback to the log."""
+    """Write the traceback of an unexpected error to the log, and return a message for the user."""
     _log_file()
     logger.error("a page failed\n%s", errors.for_the_log(error))
     log = machine_home() / "app.log"
@@ -120,7 +122,7 @@ def bug(error: BaseException) -> str:
 
 @contextmanager
 def where_text_is_here() -> Iterator[None]:
-    """Show a note in place of sentences whose corpus was removed, so that the rest of the page stays."""
+    """If a corpus that the `with` block needs was removed, show a note instead, and draw the rest of the page."""
     try:
         yield
     except CorpusError as error:
@@ -128,7 +130,7 @@ def where_text_is_here() -> Iterator[None]:
 
 
 def spoilt_files() -> None:
-    """Show which files of the home cannot be read, by name; the rest of the page is drawn without them."""
+    """Warn of files in the project's folder that cannot be read. The rest of the page is drawn without them."""
     if files := unreadable():
         names = ", ".join(str(file.relative_to(home())) for file in files[:5])
         more = f" and {len(files) - 5} more" if len(files) > 5 else ""
@@ -148,7 +150,7 @@ def _door_stands_open() -> None:
 
 
 def looked(*corpora: str) -> None:
-    """Log, once per visit and corpus, that its sentences were shown. corpora: fingerprints."""
+    """Note in the audit log that sentences of these corpora were shown, once per visit. corpora: fingerprints."""
     seen = st.session_state.setdefault("frame.looked", set())
     audit.note_look([mark for mark in dict.fromkeys(corpora) if mark not in seen])
     seen.update(corpora)
@@ -157,7 +159,7 @@ def looked(*corpora: str) -> None:
 def _sidebar() -> None:
     st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(ASSETS / "icon.svg"))
     with st.sidebar:
-        st.fragment(_projects)()  # the button above the menu that names this project
+        st.fragment(_projects)()  # The menu of projects, a button with the name of this project.
         _menu()
         expert_switch()
         st.space("small")
@@ -188,7 +190,7 @@ def _projects() -> None:
 
 
 def _strip() -> None:
-    """Show the running runs below the menu of every page, where a change of height moves nothing else."""
+    """Draw the list of running runs below the menu of every page. There, its changing height moves nothing else."""
     running = [run.id for run in runs.at_work()]
     with st.container(key="strip"):
         polled = running or project.elsewhere()
@@ -196,12 +198,15 @@ def _strip() -> None:
 
 
 def _at_work(since: Sequence[str]) -> None:
-    """Draw the running runs. since: runs that were running when the page was drawn; they stay listed when they end."""
+    """Draw the running runs, and those that have ended since the page was drawn.
+
+    since: ids of the runs that were running when the page was drawn.
+    """
     with guard():
         now = [run.id for run in runs.at_work()]
         shown, running = [*dict.fromkeys((*now, *since))], dict[str, str]()
         for run_id in shown[:STRIP_MOST]:
-            with suppress(WinnowError):  # the run was removed meanwhile
+            with suppress(WinnowError):  # The user may have removed the run meanwhile.
                 state = runs.state(run_id)
                 link(runs.get(run_id), plain(title(runs.get(run_id))), "stretch")
                 if run_id in now:
@@ -218,7 +223,7 @@ def _at_work(since: Sequence[str]) -> None:
 
 
 def local_badge() -> None:
-    """Show that nothing leaves this machine, or name the cluster or host that gets text. A browser test checks this."""
+    """Show that nothing leaves this machine, or name the hosts that get sentences. A browser test checks the claim."""
     if away := runs.recipients():
         st.badge(
             f"Sentences go to {plain(', '.join(away))}",
@@ -237,7 +242,7 @@ def local_badge() -> None:
 
 
 def privacy_line() -> None:
-    """Show that nothing leaves this machine, or what does, with the details behind a button."""
+    """Show `local_badge`, and a button that explains it."""
     with st.container(horizontal=True, vertical_alignment="center", key="privacy"):
         local_badge()
         opened = st.popover("What this means", type="tertiary", key="home.privacy", on_change="rerun")

@@ -1,4 +1,4 @@
-"""The four steps on Home, with their links, the plan of an experiment, and a forecast of what it can detect."""
+"""The four steps on Home, with their links, the plan of an experiment, and the smallest gain that it can detect."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -43,9 +43,10 @@ from pages.ui.runs.panel import run_panel, where
 from pages.ui.training.parts import start_from
 from pages.ui.widgets import WORD_TINTS, plain, pressed, table
 
-WANTED = "home.find.wanted"  # session state: seconds that the time slider is set to when it is drawn next
+WANTED = "home.find.wanted"  # session key: seconds to which the time slider is set when it is drawn next
+
 HOME = "home.py"
-ASKED = "find"  # in the address: a reload shows the plan again
+ASKED = "find"  # URL parameter: the plan is shown, also after a reload
 
 
 def asked() -> bool:
@@ -54,7 +55,7 @@ def asked() -> bool:
 
 
 def ask(label: str, *, primary: bool) -> None:
-    """Draw the button that shows the plan."""
+    """Draw the button that shows the plan. primary: True to highlight the button."""
     style = "primary" if primary else "secondary"
     if pressed(label, "home.find", type=style, icon=":material/query_stats:") and not asked():
         st.query_params[ASKED] = "out"
@@ -62,7 +63,7 @@ def ask(label: str, *, primary: bool) -> None:
 
 
 def plan(run_id: str = "") -> None:
-    """Show the plan and the button Start. If this machine's speed is unknown, measure it first.
+    """Show the plan of an experiment and the button Start. If this machine's speed is unknown, measure it first.
 
     run_id: an experiment to repeat; "" for a new one.
     """
@@ -73,7 +74,7 @@ def plan(run_id: str = "") -> None:
         if not find_out.is_timed(options):
             _time(options)
             return
-        # A repeated experiment reuses its taggers, so only its number of repetitions can change.
+        # A repeated experiment reuses its taggers and has a fixed plan, so the user is not asked for the time.
         times = () if run_id else find_out.affordable(encoder)
         asked = _within(times) if times else None
         _time_again(options)
@@ -128,7 +129,7 @@ def _stronger_words(plan: Affordable) -> str:
 
 
 def _within(times: Sequence[Affordable]) -> Affordable:
-    """Ask how much time there is, show what each time buys, and return the plan for it."""
+    """Ask how much time the user has, show the plan that fits each time, and return the chosen one."""
     known = {each.limit: each for each in times}
     first = next((each.limit for each in times if each.replicates and not each.labels), times[-1].limit)
     if wanted := st.session_state.pop(WANTED, None):
@@ -170,7 +171,7 @@ def _close_plan() -> None:
 
 
 def _time(options: dict[str, object]) -> None:
-    """Start the run that times this machine on these texts, unless it has begun, and show it."""
+    """Show the run that times this machine for an experiment with these options, and start it if it has not begun."""
     wanted = experiments.calibrations(options)[0]
     st.caption(
         "First this machine is timed on your text for less than a minute, to estimate how long the experiment takes."
@@ -200,9 +201,10 @@ FURTHER: Mapping[str, tuple[str, str]] = {
 
 
 def draw() -> Callable[[], None]:
-    """Draw the steps and the links below them. Return a function that adds the selection's health and the forecast.
+    """Draw the steps and the links below them.
 
-    Call it at the end of the page, because measuring may take a second.
+    Return a function that adds two captions: the selection's health, and what an experiment could detect. Call that
+    function at the end of the page, because it may need a second.
     """
     steps = home_steps.steps()
     following = next((step.name for step in steps if not step.ready and step.open), "")
@@ -225,7 +227,7 @@ def draw() -> Callable[[], None]:
 
 
 def _draw_step(number: int, step: HomeStep, *, is_next: bool) -> DeltaGenerator:
-    """Draw a step with its links; return an empty place in it. is_next: True if the user should do this step next."""
+    """Draw a step with its links, and return an empty element for a caption. is_next: True for the next step to do."""
     look: Any = {"border": True, "vertical_alignment": "center", "horizontal_alignment": "distribute"}
     with st.container(horizontal=True, key=f"road.{step.name}", **look):
         with st.container(width="stretch"):
@@ -243,7 +245,7 @@ def _draw_step(number: int, step: HomeStep, *, is_next: bool) -> DeltaGenerator:
 
 
 def _known(step: HomeStep) -> str:
-    """Return what is known of a step in Markdown; the word of a verdict is in its colour."""
+    """Return the status or result of a step in Markdown. If it begins with a verdict's word, this word is coloured."""
     if step.word is None:
         return plain(step.known)
     return f":{WORD_TINTS[step.word]}[**{plain(step.word)}**]{plain(step.known.removeprefix(step.word))}"
@@ -264,22 +266,22 @@ def _link_to(row: FurtherMeasurement) -> None:
 
 
 def _meanings(name: home_steps.Name) -> str | None:
-    """Return the meanings of the terms of a step, in Markdown."""
+    """Return the terms of a step with their meanings, in Markdown; None if it has no terms."""
     return "\n\n".join(f"**{term.named}**: {term.meaning}" for term in WORDS.get(name, ())) or None
 
 
 def _refresh(known: Sequence[str]) -> None:
-    """Rerun the page if a step has changed."""
+    """Rerun the page if the status of a step has changed. known: status of each step when the page was drawn."""
     with guard():
         if known != [step.known for step in home_steps.steps()]:
             st.rerun(scope="app")
 
 
 def _next(step: HomeStep, *, is_next: bool) -> None:
-    """Draw the links of a step. is_next: True if the user should do this step next."""
+    """Draw the links of a step. is_next: True for the step that the user should do next, whose link is bold."""
     page, before, after = NEXT[step.name]
     at_work = bool(step.run) and not step.ready
-    # Link to the selection once it is finished, before that to its run.
+    # Link to the selection once it is finished; before, link to its run.
     query = {"choice" if step.name == "choice" and not at_work else "run": step.run} if step.run else None
     if step.name == "report" and step.ready:
         query = {**(query or {}), OPEN: "download"}
@@ -312,7 +314,7 @@ def _next(step: HomeStep, *, is_next: bool) -> None:
 
 
 def _ask(step: HomeStep, *, is_next: bool) -> None:
-    """Draw the buttons of the step "worth" before there is a result."""
+    """Draw the buttons of the step "worth", the experiment, before it has a result."""
     task = corpora.roles().get("task", "")
     if step.run:
         page_link(TRAINING, label="Watch it", icon=":material/arrow_forward:", query={"run": step.run}, width="content")
@@ -337,7 +339,7 @@ def _ask(step: HomeStep, *, is_next: bool) -> None:
 
 
 def _draw_experiment(step: HomeStep) -> None:
-    """Draw the running experiment, or the plan of a new one, below its step."""
+    """Draw the progress of a running experiment, or the plan of a new one if the user has asked for it."""
     if step.run and not step.ready:
         run_panel(step.run, "home.worth")
     elif step.open and asked():

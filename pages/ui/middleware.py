@@ -1,4 +1,4 @@
-"""Server middleware around every page: limit connections, name missing pages and files, preload scripts."""
+"""Server middleware for all pages: limit connections, handle unknown pages and failed downloads, preload scripts."""
 
 import asyncio
 import logging
@@ -29,23 +29,25 @@ from pages.ui.frame import BUG, bug
 from pages.ui.project import NAMED as PROJECT
 from pages.ui.widgets import plain
 
-MOST = 64  # connections that other accounts may hold; a process may have about a thousand open files in total
-BACKLOG = 128  # connections that are accepted before the first is examined
+# largest number of open connections from other accounts; a process may have about a thousand open files in total
+MOST = 64
+
+BACKLOG = 128  # connections that the server accepts before it checks the first
 _SILENT = logging.getLogger("winnow.others")
 _SILENT.setLevel(logging.CRITICAL + 1)
 
 
 class ConnectionLimit(H11Protocol):
-    """Uvicorn's HTTP protocol with a limit on connections of other accounts. These write nothing into the log."""
+    """Uvicorn's HTTP protocol with a limit on connections from other user accounts, which it does not log."""
 
     others: ClassVar[list[asyncio.Transport]] = []
-    sees_owners: ClassVar[bool] = False  # True if this system can name the account at the other end
+    sees_owners: ClassVar[bool] = False  # True if this system shows which account opened a connection
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Ask the kernel which account connects, and keep the answer, because the address may be reused later.
+        """Store which account opened this connection. Ask the kernel now, because the address may be reused later.
 
-        Refuse connections of other accounts above the limit, so that they cannot lock out the owner. Drop a connection
-        that the client has already reset.
+        Close connections of other accounts above the limit, so that these cannot lock out the owner. Also close a
+        connection that the client has already reset.
         """
         super().connection_made(transport)
         if door.mode() == "open":
@@ -56,7 +58,8 @@ class ConnectionLimit(H11Protocol):
             transport.abort()
             return
         self.app_state = {**self.app_state, ACCOUNT: account}
-        # If the system shows accounts, an unknown one counts too: the kernel cannot be asked if no file can be opened.
+        # Where the system shows accounts, an unknown one counts as another account. The account is unknown, for
+        # example, if so many files are open that Winnow cannot ask the kernel.
         if account != os.getuid() and (account is not None or ConnectionLimit.sees_owners):
             ConnectionLimit.others = [each for each in ConnectionLimit.others if not each.is_closing()]
             ConnectionLimit.others.append(transport)
@@ -66,9 +69,9 @@ class ConnectionLimit(H11Protocol):
 
 
 def _account_behind(transport: asyncio.Transport) -> int | None:
-    """Return the account at the other end; None if it is unknown. Errors: OSError if the connection was reset.
+    """Return the account that opened a connection; None if it is unknown. Errors: OSError if the client has reset it.
 
-    The connection is checked again after the kernel has answered, so no other client can have taken its address.
+    The connection is checked again after the kernel has answered. Otherwise another client might have its address.
     """
     end: socket.socket = transport.get_extra_info("socket")
     client, server = end.getpeername()[:2], end.getsockname()[:2]
@@ -77,13 +80,14 @@ def _account_behind(transport: asyncio.Transport) -> int | None:
     return account
 
 
-NAMED = "nowhere"  # parameter in the address of Home: the unknown page that was requested
-PAGE = re.compile(r"/([^/.]+)/?")  # the rule by which Streamlit reads the name of a page
+NAMED = "nowhere"  # URL parameter of Home: name of the unknown page that was requested
+
+PAGE = re.compile(r"/([^/.]+)/?")  # matches the paths that Streamlit takes for pages
 NAMES = {"home", *(file.stem.partition("_")[2] for file in Path(__file__).parents[1].glob("*.py"))}
 
 
 class NotFound:
-    """ASGI middleware: redirects a request for an unknown page to Home of the same project."""
+    """ASGI middleware that redirects a request for an unknown page to Home of the same project."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -101,35 +105,35 @@ class NotFound:
 
 
 def no_such_page() -> None:
-    """Name the unknown page on Home after such a redirect."""
+    """Show a warning on Home if the browser asked for an unknown page and `NotFound` redirected it."""
     if name := st.query_params.get(NAMED):
         problem = f"There is no page {plain(name)} here: the address is wrong. The pages are in the menu on the left."
         st.warning(problem, icon=":material/link_off:")
 
 
-CHARTS = ("/Explore",)  # pages whose chart takes longest
+CHARTS = ("/Explore",)  # pages whose chart takes longest to load
 CHART = "PlotlyChart"
-# Streamlit's elements on these pages.
+# Streamlit's names of the elements on these pages, which are also the beginnings of their scripts' file names.
 PARTS = (CHART, "BidiComponent", "Html", "PageLink", "ButtonGroup", "TextInput", "Selectbox", "Spinner")
 IMPORTED = re.compile(r'(?:from|import)"\./([\w.-]+\.js)"')
-HEAD = 20_000  # characters of a script that hold all its imports
+HEAD = 20_000  # All imports of a script are within this many characters of its start.
 _run = st.components.v2.component(
     "winnow_ahead", js="export default ({ data }) => { import(new URL(data.script, location.origin).href); }"
 )
 
 
 class Preload:
-    """ASGI middleware: names the scripts of a page's parts in the response headers of its document.
+    """ASGI middleware that makes the browser preload the scripts of a page, by a header of its HTML response.
 
-    Otherwise the browser would request each script only when the first part of its kind arrives, and then the script's
-    imports. The chart's script takes a browser longer to parse than all others together.
+    Without it, the browser requests an element's script when the first such element arrives, and the script's imports
+    after that. The script of charts takes longer to parse than all others together.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
+        """Pass the request on, and add the `Link` header to the response if the page is in `CHARTS`."""
         wanted = scope["type"] == "http" and scope["path"].rstrip("/") in CHARTS
 
         async def named(message: Message) -> None:
@@ -141,27 +145,27 @@ class Preload:
 
 
 def preload_chart() -> None:
-    """Let the browser run the chart's script while the server computes the page. It takes a third of a second."""
+    """Make the browser load the script of charts, which takes 0.3 s, while the server computes the page."""
     if script := _script(CHART):
-        with st.sidebar:  # in the sidebar, its height shifts no content
+        with st.sidebar:  # In the sidebar, the height of this invisible component moves no content.
             _run(key="ahead", data={"script": f"/static/js/{script}"}, height=1)
 
 
 @cache
 def _links() -> str:
-    """Return a `Link` header with which the browser preloads the scripts of all `PARTS`."""
+    """Return the `Link` header that makes the browser preload the scripts of all `PARTS`."""
     scripts = dict.fromkeys(file for part in PARTS if (script := _script(part)) for file in _needed(script))
     return ", ".join(f"</static/js/{script}>; rel=modulepreload; crossorigin" for script in scripts)
 
 
 @cache
 def _script(part: str) -> str:
-    """Return the file name of a part's script; "" if this Streamlit has none."""
+    """Return the file name of the script of an element; "" if this version of Streamlit has none."""
     return next((file.name for file in sorted(_folder().glob(f"{part}.*.js"))), "")
 
 
 def _needed(script: str) -> Iterator[str]:
-    """Yield the script and all its imports, except those that the document names."""
+    """Yield a script and all scripts that it imports, except those that Streamlit's HTML page loads anyway."""
     named, todo = (_folder().parents[1] / "index.html").read_text(encoding="utf-8"), [script]
     for file in todo:
         with (_folder() / file).open(encoding="utf-8") as opened:
@@ -175,10 +179,13 @@ def _folder() -> Path:
 
 
 class Downloads(DeferredFileHandler):
-    """Create requested files, and explain a failure in our words. Streamlit's handler would log text of corpora."""
+    """Handler of download buttons that creates the file and, if that fails, sends Winnow's error message.
+
+    It replaces Streamlit's handler, which would write text of corpora into the log.
+    """
 
     async def handle(self, request: BackendOperationRequest, session_id: str) -> BackendOperationResponse:
-        """Return the file's address, or the sentence to show below the button."""
+        """Return the URL of the file, or the error message to show below the button."""
         answer = BackendOperationResponse(request_id=request.request_id)
         make = self._get_media_file_mgr().execute_deferred
         try:
@@ -190,5 +197,5 @@ class Downloads(DeferredFileHandler):
 
 
 def answer_in_our_words() -> None:
-    """Replace Streamlit's handler of downloads for windows opened from now on."""
+    """Make Streamlit use `Downloads` for download buttons, in all browser tabs that are opened from now on."""
     app_session.DeferredFileHandler = Downloads  # type: ignore[attr-defined]

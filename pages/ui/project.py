@@ -1,6 +1,6 @@
-"""The project of a window, and the menu of projects.
+"""The project that a browser tab shows, and the menu of projects.
 
-The window's address names the project, so that two tabs can show two projects.
+The URL names the project, so that two tabs can show two projects.
 """
 
 import os
@@ -21,15 +21,17 @@ from core.projects import pack, preferences
 from core.projects import view as projects
 from pages.ui.widgets import command_lines, plain, pressed, size
 
-NAMED = "project"  # parameter of an address
-_SEEN = "project.seen"  # session key of the project whose fields were filled in
+NAMED = "project"  # URL parameter: slug of the project
+
+_SEEN = "project.seen"  # session key: slug of the project to which the session's field values belong
+
 ZIP_LIMIT = 500_000_000  # bytes, the largest download
 T = TypeVar("T")
 _go = st.components.v2.component("winnow_go", js="export default ({ data }) => { location.assign(data.address); }")
 
 
 def of_window() -> str | None:
-    """Return the slug in the address of the window that this thread serves."""
+    """Return the project's slug in the URL of the browser tab that this thread serves; None if there is none."""
     context = get_script_run_ctx(suppress_warning=True)
     return _named(context.query_string) if context else None
 
@@ -44,11 +46,12 @@ ask_for_project(of_window)
 
 
 def begin(menu: Callable[[str], None]) -> None:
-    """Put the project into the address if there are several, and clear fields that were filled in for another one.
+    """Find the project to show, and put it into the URL if there are several projects.
 
-    An address without a project opens the user's own project that was opened last. If the address names an unknown
-    project, show an error and the menu of an existing one, and stop. menu: function that draws the links to the pages
-    of a project, given its slug.
+    A URL without a project opens the user's own project that was opened last. After a change of project, clear the
+    session, because field values of one project must not appear in another. If the URL names an unknown project, show
+    an error and links to the existing ones, and stop. menu: function that draws links to the pages of a project,
+    given its slug.
     """
     several = projects.several()
     if several and not st.query_params and (last := _looked_at_last()):
@@ -62,7 +65,7 @@ def begin(menu: Callable[[str], None]) -> None:
         _links(everything)
         menu(_looked_at_last() or projects.usual().slug)
         st.stop()
-    # No value of one project may fill a field of another.
+    # The field values belong to another project.
     if st.session_state.get(_SEEN, slug) != slug:
         st.session_state.clear()
     if several and not here.sample and st.session_state.get(_SEEN) != slug:
@@ -75,7 +78,7 @@ def begin(menu: Callable[[str], None]) -> None:
 def _looked_at_last() -> str:
     """Return the slug of the project that was opened last.
 
-    Return "" if it is gone, archived or a sample, or if WINNOW_PROJECT names the project.
+    Return "" if that project was removed, is archived or is a sample, or if WINNOW_PROJECT sets the project.
     """
     last = "" if os.environ.get("WINNOW_PROJECT") else preferences.last_project()
     open_ = (each for each in projects.listed() if not (each.archived or each.sample))
@@ -83,22 +86,25 @@ def _looked_at_last() -> str:
 
 
 def address(**query: str) -> dict[str, str]:
-    """Return the query of a link to a page of the same project."""
+    """Return the URL parameters of a link to a page of the same project. query: further parameters."""
     return {**query, **({NAMED: projects.current().slug} if projects.several() else {})}
 
 
 def page_link(page: str, query: Mapping[str, str] | None = None, of: str | None = None, **look: Any) -> None:
-    """Link to a page of the same project, or of the project with the slug `of`."""
+    """Draw a link to a page of the same project, or of the project with the slug `of`.
+
+    query: URL parameters. look: passed to `st.page_link`.
+    """
     st.page_link(page, query_params=address(**(query or {})) if of is None else {NAMED: of}, **look)
 
 
 def switch_page(page: str, query: Mapping[str, str] | None = None) -> None:
-    """Go to a page of the same project, now."""
+    """Leave the page for another page of the same project. query: URL parameters."""
     st.switch_page(page, query_params=address(**(query or {})))
 
 
 def later(work: Callable[[], T]) -> Callable[[], T]:
-    """Return `work` bound to this project. A download calls it later, in a thread that has no window."""
+    """Return `work` bound to this project, for a download. Streamlit calls it later, in a thread without a URL."""
     return partial(_within, projects.current().slug, work)
 
 
@@ -108,14 +114,14 @@ def _within(slug: str, work: Callable[[], T]) -> T:
 
 
 def elsewhere() -> str:
-    """Return the number of running runs in other projects, without their names, in words; "" for none."""
+    """Return a phrase with the number of running runs in other projects, but not their names; "" for none."""
     counts = projects.at_work()
     where = "another project" if len(counts) == 1 else f"{len(counts)} other projects"
     return f"{n} run{'s' * (n > 1)} running in {where}" if (n := sum(counts.values())) else ""
 
 
 def menu() -> None:
-    """Draw the menu of projects. It is computed only when it is opened."""
+    """Draw the menu of projects. Its content is computed only when the user opens it."""
     here = projects.current()
     look: Any = {"icon": ":material/folder:", "width": "stretch", "help": "Switch, create, rename or export a project"}
     opened = st.popover(plain(here.name), key="project.menu", on_change="rerun", **look)
@@ -134,7 +140,7 @@ def menu() -> None:
 
 
 def _links(listed: Sequence[Project]) -> None:
-    """Link to projects. Each loads a new page, so that no field keeps a value of another project."""
+    """Draw links to projects. Each link reloads the page, so that no field keeps a value of another project."""
     items = (f'<li><a href="/?{urlencode({NAMED: each.slug})}">{escape(each.name)}</a></li>' for each in listed)
     if text := "".join(items):
         st.html(f'<ul class="winnow-projects">{text}</ul>')

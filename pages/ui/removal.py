@@ -1,4 +1,4 @@
-"""Remove a corpus or a run, alone or with everything made from it, and show runs whose corpora were removed."""
+"""Remove a corpus or a run, alone or with everything made from it, and show selections whose corpora were removed."""
 
 from collections.abc import Sequence
 
@@ -25,12 +25,12 @@ from pages.ui.frame import looked
 from pages.ui.runs.links import link
 from pages.ui.widgets import chart, corpus_picker, is_dark, plain, pressed, size, table, with_place
 
-MOST_NAMED = 5  # runs that a warning names
+MOST_NAMED = 5  # largest number of runs that a warning lists
 KEPT = "The source file, downloads, and files saved in other folders stay."
 
 
 def removal() -> None:
-    """Draw the popover below the list of corpora."""
+    """Draw the popover that removes a corpus."""
     with st.popover("Remove a corpus", icon=":material/delete:", key="corpora.removal"):
         doomed = corpus_picker("Corpus", "corpora.doomed", None)
         st.caption(
@@ -59,7 +59,7 @@ def _remove_corpus(used: Usage) -> None:
 
 
 def run_removal(run_id: str) -> None:
-    """Draw the popover that removes a run, with the disk space that this frees and the runs that need it."""
+    """Draw the popover that removes a run. It shows the disk space that this frees, and the runs made from the run."""
     with st.popover("Remove", icon=":material/delete:", key="runs.removal"):
         st.caption("The run is deleted with its model, map and tables. Results of other runs that used it stay.")
         _remove_run(run_id)
@@ -85,7 +85,7 @@ def _remove_run(run_id: str) -> None:
 
 
 def _everything(goes: Removal) -> bool:
-    """Show what would be removed and what stays, and return True if it may be removed."""
+    """Show what a removal with all dependent data deletes and keeps. Return False if a run in progress prevents it."""
     if goes.active:
         _in_the_way(goes.active)
         return False
@@ -106,11 +106,14 @@ def _in_the_way(runs: Sequence[Run]) -> None:
             st.caption(plain(f"Held by {holder}."))
 
 
-FIRST = 8  # sentences of S_C that are shown
+FIRST = 8  # number of sentences of S_C that are shown
 
 
 def span_words(chosen: FloatArray, unit: str, prefer: str) -> str:
-    """Describe the range of the selected scores, and the meaning of a score, as Markdown. chosen: scores of S_C."""
+    """Return a sentence in Markdown on the range of the selected scores and their direction.
+
+    chosen: scores of S_C. unit: unit of the scores. prefer: "high" if a higher score is closer to T_C, else "low".
+    """
     low, high = float(chosen.min()), float(chosen.max())
     best, worst, closer = (high, low, "higher") if prefer == "high" else (low, high, "lower")
     return (
@@ -120,7 +123,7 @@ def span_words(chosen: FloatArray, unit: str, prefer: str) -> str:
 
 
 def text_gone(run_id: str) -> bool:
-    """Return True, and show a note in place of the sentences, if a corpus of the run was removed."""
+    """Return True if a corpus of the run was removed, and show a note that its sentences are not shown."""
     gone = bool(results.removed_inputs(run_id))
     if gone:
         st.info("Not shown: the sentences of a corpus that was removed.", icon=":material/link_off:")
@@ -128,9 +131,9 @@ def text_gone(run_id: str) -> bool:
 
 
 def orphaned(choice_id: str) -> None:
-    """Show what is left of a selection whose corpora were removed.
+    """Show a selection whose corpora were removed: its numbers and scores, and its map without sentences.
 
-    That is its numbers and scores, S_C if it still exists, and the map without sentences.
+    If S_C was stored as a corpus, also show its first sentences.
     """
     kept, result = insights.orphaned(choice_id), selections.result(choice_id)
     _numbers(kept, result)

@@ -1,4 +1,4 @@
-"""Several annotators of one queue: who labels, how far they agree, and their differences to settle."""
+"""Several annotators of one queue: the field for their names, their agreement, and their differences to settle."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -15,13 +15,14 @@ from core.text.sentence import Entity
 from core.text.words import token_places
 from pages.ui.widgets import plain, table
 
-BY = "by"  # in the address: name of the annotator, so that a reload keeps it
-BY_SESSION = "label.by"  # in the session, so that the name is kept when another page was shown
+BY = "by"  # URL parameter: name of the annotator, which a reload keeps
+
+BY_SESSION = "label.by"  # session key: the same name, which a visit to another page keeps
 NAMELESS = "(no name)"
 
 
 def annotator() -> str | None:
-    """Draw the field for the name of the person who labels, and return it; None if it cannot be a name."""
+    """Ask for the name of the person who labels, and return it: "" if none is given, None if it is not allowed."""
     known = str(st.query_params.get(BY, st.session_state.get(BY_SESSION, "")))
     label = "Your name, if several people label"
     name = st.text_input(label, known, key="label.annotator", max_chars=answers.LONGEST).strip()
@@ -39,7 +40,7 @@ def annotator() -> str | None:
 
 
 def agreement(run_id: str) -> None:
-    """Draw the agreement of the annotators and the next difference; nothing if there is one annotator."""
+    """Draw the agreement of two annotators and the next difference to settle. Draw nothing if only one has labelled."""
     found = labelling.answered(run_id)
     if len(found.by_annotator) < 2:
         return
@@ -98,7 +99,7 @@ def _difference(run_id: str, unsettled: Mapping[int, Mapping[str, Sequence[Entit
 
 
 def _marked(text: str, places: Sequence[tuple[int, int]], entities: Sequence[Entity], types: Sequence[str]) -> str:
-    """Return the text as HTML with its entities."""
+    """Return a sentence as HTML with its entities highlighted. places: (start, end) of each token in the text."""
     parts, at, colours = list[str](), 0, charts.ENTITY_COLOURS
     for entity in sorted(entities):
         start, end = places[entity.start][0], places[entity.end - 1][1]

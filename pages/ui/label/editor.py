@@ -1,4 +1,4 @@
-"""The editor of entities, a component in the browser, and the progress of the queue."""
+"""The editor with which the user labels entities in the browser, and the progress of the queue."""
 
 from functools import partial
 from typing import Any
@@ -14,8 +14,10 @@ from core.text.words import token_places
 from pages.ui.frame import ASSETS, looked
 from pages.ui.widgets import plain
 
-REFUSED = "label.refused"  # in the session: why an answer was not stored
-HANDLED = "label.handled"  # in the session: {client: number of its last answer that was refused}
+REFUSED = "label.refused"  # session key: why the last answer was not stored
+
+HANDLED = "label.handled"  # session key: {browser tab: number of its last answer that was refused}
+
 _editor = st.components.v2.component(
     "winnow_label",
     js=(ASSETS / "label.js").read_text(encoding="utf-8"),
@@ -24,10 +26,10 @@ _editor = st.components.v2.component(
 
 
 def editor(run_id: str, annotator: str) -> None:
-    """Draw the progress and the editor. The browser sends each answer, and the rerun after it stores the answer.
+    """Draw the progress and the editor. The browser sends each answer, which reruns the page and is then stored.
 
-    annotator: name of the person who labels, "" for none. The editor is not a fragment, because a restarted server does
-    not know the fragments of a page that is still open.
+    The editor is not a fragment, because a restarted server does not know the fragments of an open page.
+    run_id: the run whose sentences are labelled. annotator: name of the person who labels, "" for none.
     """
     key = f"label.editor.{run_id}.{annotator}"
     sentences = labelling.to_label(run_id)
@@ -59,7 +61,7 @@ def editor(run_id: str, annotator: str) -> None:
         },
         on_outbox_change=partial(_received, run_id, key),
     )
-    # After a restart of the server, Streamlit does not call the callback for the browser's first message.
+    # Also store here, because after a restart of the server Streamlit skips the callback for the first message.
     if _store(run_id, sent.get("outbox")):
         st.rerun()
     st.caption(
@@ -74,7 +76,7 @@ def editor(run_id: str, annotator: str) -> None:
             on_click=labelling.reopen_flagged,
             args=(run_id, annotator),
         )
-    if done.unread:  # below the editor, so that it does not move
+    if done.unread:  # The warning is below the editor, so that the editor does not move.
         st.warning(
             f"{count(done.unread, 'sentence')} accepted as suggested in less than {READ_IN:g} seconds, too fast to "
             "read. Wrong suggestions that are accepted become wrong labels.",
@@ -94,7 +96,7 @@ def _task(task: labelling.Task) -> dict[str, Any]:
 
 
 def _handled(run_id: str) -> dict[str, int]:
-    """Return {client: number of its last answer that was stored or refused}."""
+    """Return {browser tab: number of its last answer that was stored or refused}."""
     stored, refused = labelling.answered(run_id).stored(), st.session_state.get(HANDLED, {})
     return {client: max(stored.get(client, -1), refused.get(client, -1)) for client in {**stored, **refused}}
 
@@ -104,9 +106,9 @@ def _received(run_id: str, key: str) -> None:
 
 
 def _store(run_id: str, outbox: Any) -> int:
-    """Store the answers that the browser sent, and return how many are new.
+    """Store those of the browser's answers that are new, and return their number.
 
-    If an answer cannot be stored, the error is shown once, and the browser does not send the answer again.
+    If an answer cannot be stored, the user sees the error once, and the browser does not send the answer again.
     """
     stored = _handled(run_id)
     new = [one for one in (outbox or {}).get("answers") or [] if one["number"] > stored.get(one["client"], -1)]

@@ -1,4 +1,4 @@
-"""Corpora made of labelled sentences, files for labelling tools, test scores by number of labels, and guidelines."""
+"""What the page Label makes of labels: corpora, files for labelling tools, test scores; and the guidelines field."""
 
 import math
 from functools import partial
@@ -28,16 +28,18 @@ TOOL_NAMES = {
     "brat": "brat",
     "conll": "CoNLL",
 }
-GUIDELINES, READ = "label.guidelines", "label.read"  # session keys: the guidelines; the message of the last import
-SHOWN = 3  # parts of a file that a message names if they could not be read
+# session keys: text of the guidelines; message about the labels that were read from a file
+GUIDELINES, READ = "label.guidelines", "label.read"
+
+SHOWN = 3  # largest number of unreadable parts of a file that a message lists
 TO_LABEL, LABELLED = "Sentences to label", "Labelled sentences"
 
 
 def guidelines() -> None:
-    """Draw the user's notes on what to label, and a field that adds a type."""
+    """Draw the field for the labelling guidelines, which the user writes, and a field that adds an entity type."""
     st.session_state.setdefault(GUIDELINES, labelling.guidelines())
     most = labelling.LONGEST_GUIDELINES
-    # Store them only if they are changed here, because another tab may have stored newer ones.
+    # Store the text only when the user changes it here, because another tab may have stored a newer one.
     st.text_area("Guidelines", key=GUIDELINES, height=190, max_chars=most, on_change=_keep_guidelines)
     with st.form("label.type", border=False, clear_on_submit=True):
         name = st.text_input("New type", key="label.type.name", max_chars=40, placeholder="PARTY")
@@ -55,7 +57,7 @@ def _keep_guidelines() -> None:
 
 
 def taken_away(run_id: str, annotator: str) -> None:
-    """Draw the buttons that make corpora of the labelled sentences, train with them, and write them for a tool."""
+    """Draw the buttons that make corpora of the labelled sentences, export them to other tools, and train on them."""
     labelled = len(labelling.answered(run_id).labelled)
     purpose = labelling.purpose(run_id)
     label, least, make = MADE[purpose]
@@ -78,9 +80,9 @@ def taken_away(run_id: str, annotator: str) -> None:
 
 
 def _tools(run_id: str, annotator: str, *, suggested: bool, labelled: int) -> None:
-    """Draw the buttons that write the sentences for a labelling tool, and the field that reads its labels back.
+    """Draw the buttons that export the sentences to another labelling tool, and the field that imports its labels.
 
-    suggested: True if the sentences have suggestions.
+    suggested: True if the sentences have suggested entities. labelled: number of labelled sentences.
     """
     with st.popover("Another labelling tool", icon=":material/ios_share:", key="label.tools"):
         what = st.radio("Write", (TO_LABEL, LABELLED), key="label.write", horizontal=True)
@@ -155,7 +157,7 @@ def _corrected(run_id: str) -> None:
     st.success(f"{plain(made.name)}: {count(len(made), 'sentence')}{use}.", icon=":material/check:")
 
 
-MADE = {  # {purpose: button, least number of labelled sentences, what the button does}
+MADE = {  # {purpose: (label of the button, minimum number of labelled sentences, function of the button)}
     "queue": ("Add to the training set", 1, _trained),
     "draw": ("Use as dev and test set", 4, _measuring),
     "review": ("Use the corrected labels", 1, _corrected),
@@ -163,7 +165,7 @@ MADE = {  # {purpose: button, least number of labelled sentences, what the butto
 
 
 def _effect(run_id: str) -> None:
-    """Draw the test score before and after the corrections, if both taggers are here."""
+    """Show the test score of taggers trained before and after the corrections. Show nothing if one is missing."""
     effect = labelling.effect_of_corrections(run_id)
     if effect is None:
         return
@@ -177,7 +179,10 @@ def _effect(run_id: str) -> None:
 
 
 def _train_again() -> None:
-    """Offer to train the latest tagger again on the training set in use, or link to the page that trains the first."""
+    """Draw the button that trains the latest tagger again, on the training set in use.
+
+    Draw nothing if that set has no labels made on this page. Without a tagger, link to the page Training instead.
+    """
     train = corpora.roles().get("train")
     if train is None or not labelling.is_labelled_here(train):
         return
@@ -194,7 +199,7 @@ def _train_again() -> None:
 
 
 def learning_curve() -> None:
-    """Draw the test scores of taggers by the size of their training set, if there are two sizes."""
+    """Draw the test scores of taggers by size of their training set. Draw nothing if all sizes are equal."""
     points = labelling.curve()
     if len({point.sentences for point in points}) < 2:
         return

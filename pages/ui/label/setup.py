@@ -18,7 +18,7 @@ MEASURES = (
     "Dev and test sentences are drawn at random from the task corpus and labelled without suggestions. On chosen "
     "sentences, or with labels that were only accepted, the measured score would be too high."
 )
-REVIEWED = "review"  # in the address: corpus to review; in the session: the form is open for it
+REVIEWED = "review"  # URL parameter: the corpus to review; session key: True while the form is open for this corpus
 NONE = "no other corpus"
 SUGGESTED = (
     "Entities to start from. You accept or correct each of them; only labels that you accept count. Imported lists of "
@@ -27,16 +27,19 @@ SUGGESTED = (
 
 
 def asked_for_review() -> bool:
-    """Take the corpus to review from the address, where the page Bias puts it. Return True until the review starts."""
+    """Fill the form with the corpus to review that a link on the page Bias put into the URL.
+
+    Return True from then on until the review starts, so that the form stays open.
+    """
     corpus = st.query_params.pop(REVIEWED, "")
     if corpus in {each.fingerprint for each in corpora.listed() if each.types}:
         st.session_state["label.purpose"], st.session_state["label.review.corpus"] = REVIEW, corpus
-        st.session_state[REVIEWED] = True  # the form stays open
+        st.session_state[REVIEWED] = True
     return REVIEWED in st.session_state
 
 
 def queue_more(key: str) -> None:
-    """Draw the form. key: run key of the page, which then shows the new run."""
+    """Draw the form that starts a run of the page Label. key: session key of the run that the page shows."""
     held = corpora.roles()
     measured = "dev" in held and "test" in held
     st.session_state.setdefault("label.purpose", TRAIN if measured or "domain" not in held else MEASURE)
@@ -67,9 +70,9 @@ def queue_more(key: str) -> None:
 
 
 def _queued(n: int) -> tuple[dict[str, object], bool]:
-    """Ask for the source of the suggestions. Return the options of the queue, and False if the user must agree first.
+    """Ask which suggestions the queue should have, and for consent if a host must get the sentences for them.
 
-    A language model on another computer gets the sentences only if the user agrees to it here.
+    Return the options of the queue, and False if the user has not given that consent. n: number of sentences.
     """
     options, others = labelling.queue_options(n), {each.name: each for each in labelling.suggesters()}
     model = str(options.get("model", ""))
@@ -97,7 +100,7 @@ def _queued(n: int) -> tuple[dict[str, object], bool]:
 def _review(key: str) -> None:
     """Draw the form that looks for suspicious labels."""
     held = corpora.roles()
-    # Leave out the folds on which reviews and strategies train their taggers.
+    # Leave out folds, which reviews and strategies make to train their taggers.
     known = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.types and "fold" not in corpus.origin}
     labelled = {mark: corpus.name for mark, corpus in known.items()}
     if not labelled:

@@ -1,4 +1,4 @@
-"""An experiment or a study on Results: verdicts, scores, cost, and the expected gain of more text or labels."""
+"""An experiment or a study on the page Results: verdicts, scores, cost, and expected gain of more text or labels."""
 
 import math
 from collections.abc import Sequence
@@ -67,7 +67,10 @@ HARDLY = (
 
 
 def leaderboard(run_id: str) -> None:
-    """Show verdicts, every seed's F1 and the leaderboard (Mahapatra et al. 2022, Tables 3 and 5)."""
+    """Show the result of an experiment: the verdict, the F1 of each seed, and the leaderboard.
+
+    Source: Mahapatra et al. 2022, Tables 3 and 5.
+    """
     board = results.board(run_id)
     rows = board.leaderboard
     _verdict(run_id)
@@ -116,9 +119,9 @@ def leaderboard(run_id: str) -> None:
 
 
 def _takes(rows: Sequence[ArmRow]) -> None:
-    """Show the time, labels and downloads that every variant takes.
+    """Show the time, labels and downloads that each variant needs.
 
-    Experiments of earlier versions do not have them.
+    Show nothing for an experiment of an earlier version, which did not store these.
     """
     if any(row.seconds is not None for row in rows):
         lines = [{"arm": line_name(row), **takes(row)} for row in rows]
@@ -127,7 +130,7 @@ def _takes(rows: Sequence[ArmRow]) -> None:
 
 
 def _estimates(lines: Sequence[MoreLabels]) -> None:
-    """Show the estimated scores with more labels, and what each estimate is based on. Draw nothing without any."""
+    """Show the estimated scores with more labels, and the basis of each estimate. Show nothing without estimates."""
     if lines:
         cells = [estimate_cells(line) for line in lines]
         about = "Estimates of the score with more labels, with 95% intervals"
@@ -137,7 +140,7 @@ def _estimates(lines: Sequence[MoreLabels]) -> None:
 
 
 def _beside(run_id: str) -> None:
-    """Show runs that train nothing, such as dictionaries, on the same test set, unless the leaderboard has them."""
+    """Show other runs on the same test set that train nothing, such as dictionaries."""
     if not (beside := results.beside(run_id)):
         return
     rows = [{"about": line.about, "f1": f"{line.f1:.2f}", "none": line.against_none} for line in beside]
@@ -147,7 +150,7 @@ def _beside(run_id: str) -> None:
 
 
 def _verdict(run_id: str) -> None:
-    """Show the verdict at a glance: a word, a sentence, the intervals against zero, and what to do next."""
+    """Show the verdict: a word, a sentence, a chart of the difference with its interval, and what to do next."""
     verdict, rows = results.finding(run_id), results.board(run_id).leaderboard
     answer(verdict)
     row = study_words.main(results.board(run_id))
@@ -176,7 +179,7 @@ def _verdict(run_id: str) -> None:
 
 
 def _next(run_id: str) -> None:
-    """Draw buttons for the next steps that the sentence about the cheapest way names."""
+    """Draw buttons for the steps that the sentence above recommends as the cheapest way to a tagger."""
     icons = {"tagger": "smart_toy", "label": "label", "suggest": "label", "experiment": "query_stats"}
     with st.container(horizontal=True):
         for number, step in enumerate(next_steps(run_id)):
@@ -224,7 +227,7 @@ def _line(row: ArmRow) -> dict[str, Any]:
 
 
 def _further(rows: Sequence[ArmRow]) -> None:
-    """Show all test sets side by side, without a mean over them, which would hide a loss on one."""
+    """Show the scores on all test sets side by side. A mean over the sets is left out, as it could hide a loss."""
     names = [test.test for test in rows[0].also]
     if not names:
         return
@@ -244,12 +247,12 @@ def _further(rows: Sequence[ArmRow]) -> None:
 
 
 def spread(mean: float | None, sd: float | None) -> str:
-    """Return a mean over seeds and its standard deviation in words; "" for None."""
+    """Return a mean over seeds and its standard deviation as "81.20 ± 0.45"; "" if the mean is None."""
     return "" if mean is None else f"{mean:.2f}" + ("" if sd is None else f" ± {sd:.2f}")
 
 
 def _failed(rows: Sequence[ArmRow]) -> None:
-    """Warn of seeds that did not learn; they are never left out."""
+    """Warn of seeds that did not learn. The means include these seeds."""
     none_at_all = "; ".join(
         f"{plain(line_name(row))}: seed {', '.join(map(str, row.collapsed))}" for row in rows if row.collapsed
     )
@@ -258,7 +261,7 @@ def _failed(rows: Sequence[ArmRow]) -> None:
             f"Some taggers learnt nothing (dev F1 no better than chance) and are still included: {none_at_all}. "
             "Train longer."
         )
-    # Seeds of removed trainings are not known any more.
+    # Skip runs that were removed, because their seeds' scores are gone.
     here = {run.id for run in runs.listed("finetune")}
     failed = {
         line_name(row): [
@@ -394,7 +397,7 @@ def _go_on(row: NextBudget) -> str:
 
 
 def _labels(run_id: str) -> None:
-    """Show how many labels pre-training saves, and what labelling them would cost in wages."""
+    """Show how many labelled sentences pre-training saves, and the wages for labelling as many."""
     advice = results.label_advice(run_id)
     if not advice:
         return
@@ -438,7 +441,7 @@ STUDY_COLUMNS = {"name": "Task", "test": "Test sentences", "f1": "Test score", "
 
 
 def study(run_id: str) -> None:
-    """Show the result of a finished study."""
+    """Show the result of a finished study, which combines one experiment per task."""
     result = results.study_board(run_id)
     finding(results.finding(run_id))
     for sentence in study_words.study_answer(result):
@@ -470,7 +473,7 @@ def _forest(result: StudyResult, of: study_words.Asked) -> None:
 
 
 def _lines(result: StudyResult) -> list[dict[str, Any]]:
-    """Return a row per task, then the means."""
+    """Return the rows of the table: one per task, then the means."""
     columns = {of: study_words.forest_rows(result, of) for of in study_words.asked(result)}
     f1s = [
         {
@@ -494,7 +497,7 @@ def _cell(row: study_words.ForestRow) -> str:
 
 
 def _experiments(result: StudyResult) -> None:
-    """Link to the experiment of every task, which has its leaderboard."""
+    """Show the hours of computing, and link to the experiment of each task."""
     st.markdown(f"**{duration(3600 * sum(result.hours.values()))} of computing** in all.")
     here = {run.id for run in runs.listed("experiment")}
     with st.container(horizontal=True):

@@ -1,4 +1,4 @@
-"""Taggers side by side: scores by type, their settings, and their training curves in one chart."""
+"""Two taggers side by side: scores by type and differing settings. Training curves of several in one chart."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -19,7 +19,7 @@ DECODINGS = {
     "argmax": "every word by itself",
     "cited_scorer": "viterbi, scored by the code that Mahapatra et al. 2022 cite",
 }
-FAR = 10.0  # points of F1 between two decodings above which a note explains the gap
+FAR = 10.0  # points of F1; a larger gap between two decodings gets a note that explains it
 UNTRAINED = (
     "Low scores outside “Constrained” are expected here. These taggers were trained with the allowed tag sequences "
     "only. They never learnt to score forbidden ones, which the other decodings may choose. Use the constrained score."
@@ -29,15 +29,16 @@ OF_TYPES = (
     "In brackets after a score (F1): its 95% interval over seeds and test sentences. With few mentions it is wide. "
     "Macro weights all types of the test set equally, even rare ones; the headline score weights all mentions equally."
 )
-LOOKED_AT = 10  # newest trainings that are searched for two with the same settings
+LOOKED_AT = 10  # number of the newest trainings among which two with the same settings are searched
 
 
 def pair(run_labels: Mapping[str, str], key: str) -> tuple[str, str]:
-    """Let the user pick two taggers, and note other settings in which they differ. A single tagger is returned twice.
+    """Let the user pick taggers A and B, warn if their settings differ, and return their runs.
 
-    In an experiment, B is by default the arm without pre-training. Otherwise A and B are the newest pair with the same
-    settings.
-    run_labels: {`finetune` run: name}.
+    If there is only one tagger, return it twice. In an experiment, the default for B is the variant without
+    pre-training. Otherwise the default is the newest two taggers with the same settings.
+
+    run_labels: {`finetune` run: name}. key: prefix of the widget keys.
     """
     runs = list(run_labels)
     if len(runs) == 1:
@@ -47,7 +48,7 @@ def pair(run_labels: Mapping[str, str], key: str) -> tuple[str, str]:
     left, right = st.columns(2)
     a = left.selectbox("A", runs, first, run_labels.__getitem__, key=f"{key}.a.{runs[0]}")
     if _of_experiment(run_labels):
-        # With swapped halves, replicates have different test sets. Offer only the taggers with the test set of A.
+        # If halves of the labels are swapped, replicates differ in their test set. Offer only taggers with that of A.
         alike = results.tested_alike(a, runs)
         if len(alike) < len(runs):
             runs, base = alike, next((i for i, run in enumerate(alike) if _is_none(run_labels[run])), 0)
@@ -62,16 +63,16 @@ def _is_none(name: str) -> bool:
 
 
 def _of_experiment(run_labels: Mapping[str, str]) -> bool:
-    """Return True if these are an experiment's arms, not separate trainings."""
+    """Return True if the taggers are variants of an experiment, False if they are separate trainings."""
     return any(map(_is_none, run_labels.values()))
 
 
 def _alike(run_labels: Mapping[str, str]) -> tuple[int, int]:
-    """Return the positions of A and B by default."""
+    """Return the default positions of A and B in `run_labels`."""
     runs = list(run_labels)
     if _of_experiment(run_labels):
         base = next(i for i, name in enumerate(run_labels.values()) if _is_none(name))
-        # A: the first variant that is not `none`.
+        # A is the first variant other than `none`.
         return (0 if base else min(1, len(runs) - 1)), base
     pairs = combinations(range(min(len(runs), LOOKED_AT)), 2)
     alike = (places for places in pairs if not results.differing_settings(*(runs[place] for place in places)))
@@ -79,7 +80,10 @@ def _alike(run_labels: Mapping[str, str]) -> tuple[int, int]:
 
 
 def note_differences(run_labels: Mapping[str, str], runs: Sequence[str]) -> None:
-    """Warn if separate trainings differ in their settings; in an experiment the arms explain the difference."""
+    """Warn if separate trainings differ in their settings. Show nothing for variants of an experiment.
+
+    runs: the `finetune` runs to compare.
+    """
     if _of_experiment(run_labels) or not runs or any(run not in run_labels for run in runs):
         return
     rows = [row for run in runs[1:] for row in results.differing_settings(runs[0], run)]
@@ -96,9 +100,10 @@ def note_differences(run_labels: Mapping[str, str], runs: Sequence[str]) -> None
 
 
 def types(run_labels: Mapping[str, str], run_id: str | None = None) -> None:
-    """Show F1 by type (Mahapatra et al. 2022, Table 4), and on names seen and not seen in training.
+    """Show F1 of two taggers by type, and on names seen and not seen in training.
 
-    Variants of an experiment are means over all replicates, and are shown under every decoding. run_id: the experiment.
+    For variants of an experiment, show means over all replicates, and to experts also F1 by decoding. run_id: the
+    experiment, None for separate trainings. Source: Mahapatra et al. 2022, Table 4.
     """
     if run_id is not None and nothing_learnt(results.board(run_id).leaderboard):
         st.caption("No tagger learnt anything, so there is no score to compare.")
@@ -142,7 +147,10 @@ def types(run_labels: Mapping[str, str], run_id: str | None = None) -> None:
 
 
 def _report(line: tuple[str, ...], name: str) -> None:
-    """Show precision, recall and F1 per type; nothing if an older version stored no report."""
+    """Show precision, recall and F1 per type. Show nothing for taggers of a version that stored no such report.
+
+    line: `finetune` runs of one variant, whose mean is shown. name: name of the variant.
+    """
     rows = [
         {
             "type": row.type,
@@ -167,7 +175,7 @@ def _report(line: tuple[str, ...], name: str) -> None:
 
 
 def _macro(a: tuple[str, ...], b: tuple[str, ...]) -> dict[str, object]:
-    """Return the last row of the table: the mean over types."""
+    """Return the last row of the table, the mean over types. a, b: `finetune` runs of A and of B."""
     f1_a, f1_b = results.macro_f1(a), results.macro_f1(b)
     difference = f"{f1_a - f1_b:+z.2f}"
     return {"type": MACRO, "mentions": "", "a": f"{f1_a:.2f}", "b": f"{f1_b:.2f}", "difference": difference}
@@ -189,7 +197,7 @@ def _novelty(a: tuple[str, ...], b: tuple[str, ...], f1: Mapping[str, str]) -> N
 
 
 def _decodings(run_id: str) -> None:
-    """Show every variant under every decoding, for experts; nothing if an older version stored none."""
+    """Show experts the F1 of each variant by decoding. Show nothing for a version that stored no decodings."""
     if not preferences.expert():
         return
     lines = results.decodings(run_id)
@@ -210,19 +218,19 @@ def _decodings(run_id: str) -> None:
 
 
 def with_interval(f1: float, interval: tuple[float, float] | None) -> str:
-    """Return a score in words, with its interval if known."""
+    """Return a score with its interval, such as "81.20 [79.1, 83.0]"; without brackets if the interval is None."""
     return f"{f1:.2f}" + (f" [{interval[0]:.1f}, {interval[1]:.1f}]" if interval else "")
 
 
 SEEN = {"seen": "also labelled in the training sentences", "unseen": "not labelled in the training sentences"}
 
 
-MOST_TRAININGS = 6  # number of distinguishable colours; all seeds of a training share one
+MOST_TRAININGS = 6  # as many as there are distinguishable colours; all seeds of a training share one
 TAGGER_CURVES = {"dev_f1": terms.DECIDING.named, "loss": "Training loss"}
 
 
 def overlay(run_labels: Mapping[str, str]) -> None:
-    """Draw a curve of several taggers, one line per seed. run_labels: {`finetune` run: name}."""
+    """Draw a training curve of several taggers in one chart, one line per seed. run_labels: {`finetune` run: name}."""
     left, right = st.columns((3, 1))
     runs = left.multiselect(
         "Trainings",
@@ -248,10 +256,13 @@ def overlay(run_labels: Mapping[str, str]) -> None:
 
 
 def lines(run: str, label: str, curve: str) -> list[training_plot.Line]:
-    """Return the lines of a training, one per seed. label: name of the training. curve: name of the metric."""
+    """Return the lines of a training in a chart, one per seed.
+
+    run: the `finetune` run. label: name of the training in the legend. curve: name of the metric.
+    """
     return [
         training_plot.Line(name=label, part=f"seed {metric.seed}", steps=metric.steps, values=metric.values)
         for metric in training.curves(run)
-        # Only over all entities: the curves per type would hide this one.
+        # Leave out curves per entity type, which would hide the curve over all types.
         if metric.name == curve and not metric.type
     ]

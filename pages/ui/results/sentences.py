@@ -33,7 +33,10 @@ MEANING: Mapping[Kind, str] = {
 
 
 def sentences(run_labels: Mapping[str, str]) -> None:
-    """Show gold labels, A and B in three colours, each mistake with the shape and name of its kind."""
+    """Show test sentences with gold labels and the entities found by taggers A and B, and mark their mistakes.
+
+    run_labels: {`finetune` run: name}.
+    """
     a, b = pair(run_labels, "results.beside")
     left, right = st.columns(2)
     with left:
@@ -56,7 +59,7 @@ def sentences(run_labels: Mapping[str, str]) -> None:
 
 
 def _seed(side: str, run_id: str) -> int:
-    """Ask for one of a run's seeds, and return it. With a single seed, as in each replicate, ask nothing."""
+    """Ask for a seed of a `finetune` run, and return it. If the run has a single seed, do not ask. side: "A" or "B"."""
     seeds = [int(seed) for seed in runs.get(run_id).manifest.config["seeds"]]
     if len(seeds) == 1:
         return seeds[0]
@@ -64,7 +67,7 @@ def _seed(side: str, run_id: str) -> int:
 
 
 def _filters(readings: Sequence[TwoReadings], shown: Mapping[str, str]) -> tuple[str, list[Kind], list[str]]:
-    """Let the user pick what to show; return the choice, the kinds of mistake, and the types."""
+    """Ask which sentences to show. Return a key of `shown`, the kinds of mistake, and the entity types."""
     known = sorted({e.type for row in readings for e in (*(row.sentence.entities or ()), *row.a, *row.b)})
     left, middle, right = st.columns(3)
     key = f"results.beside.show{'.alone' * (shown is SHOWN_ALONE)}"
@@ -87,7 +90,7 @@ def _wanted(row: TwoReadings, which: str) -> bool:
 
 
 def _has(row: TwoReadings, kinds: Collection[str], types: Collection[str]) -> bool:
-    """Return True if A or B made a mistake of these kinds and types. Without kinds and types, return True."""
+    """Return True if A or B made a mistake of these kinds and types. Empty `kinds` or `types` allow all."""
     if not kinds and not types:
         return True
     wrong = (*row.wrong_a, *row.wrong_b)
@@ -95,7 +98,7 @@ def _has(row: TwoReadings, kinds: Collection[str], types: Collection[str]) -> bo
 
 
 def _counts(readings: Sequence[TwoReadings], types: Collection[str], *, alone: bool) -> None:
-    """Show how often each kind of mistake was made in the test set, only of `types` if given."""
+    """Show the number of mistakes in the test set by kind, only on `types` if given. alone: True to leave out B."""
 
     def counted(wrong: Sequence[Mistake]) -> Counter[str]:
         return Counter(one.kind for one in wrong if not types or one.types & set(types))
@@ -113,7 +116,7 @@ def _counts(readings: Sequence[TwoReadings], types: Collection[str], *, alone: b
 
 
 def _by_type(readings: Sequence[TwoReadings], types: Collection[str], *, alone: bool) -> None:
-    """Show the mistakes on each type's mentions, and the types that it is taken for."""
+    """Show a table with the mistakes on each entity type, and the types with which it was confused."""
     gold = [row.sentence.entities or () for row in readings]
     a = by_type(zip(gold, (row.wrong_a for row in readings), strict=True))
     b = a if alone else by_type(zip(gold, (row.wrong_b for row in readings), strict=True))
@@ -129,7 +132,7 @@ def _by_type(readings: Sequence[TwoReadings], types: Collection[str], *, alone: 
 
 
 def _type_line(a: TypeMistakes, b: TypeMistakes, *, alone: bool) -> dict[str, object]:
-    """Return a row of the table by type; with two taggers a cell has both numbers."""
+    """Return the row of one entity type. With two taggers, each cell has the numbers of A and of B."""
     counts = {"right": (a.right, b.right)} | {kind: (a.kinds[kind], b.kinds[kind]) for kind in KINDS}
     cells = {name: both[0] if alone else f"{both[0]:,} / {both[1]:,}" for name, both in counts.items()}
     taken = [
@@ -139,7 +142,7 @@ def _type_line(a: TypeMistakes, b: TypeMistakes, *, alone: bool) -> dict[str, ob
 
 
 def reading_list(rows: Sequence[TwoReadings], *, alone: bool = False) -> None:
-    """Show each sentence with gold labels, with A's entities and with B's. alone: True to leave out B."""
+    """Show each sentence with gold labels, below it with the entities of A and of B. alone: True to leave out B."""
     items = []
     for row in rows:
         gold = _marked(row.sentence.tokens, [(e, e.type, "") for e in row.sentence.entities or ()], plot.GOLD)
@@ -154,11 +157,14 @@ def reading_list(rows: Sequence[TwoReadings], *, alone: bool = False) -> None:
         st.html(f'<ol class="w-sentences" aria-label="{name}">{listed}</ol>')
 
 
-Mark = tuple[Entity, str, str]  # entity, text shown after it, kind of mistake ("" if it is right)
+Mark = tuple[Entity, str, str]  # entity, text shown after it, kind of mistake ("" for a correct entity)
 
 
 def _read(sentence: Sentence, read: Sequence[Entity], wrong: Sequence[Mistake], colour: str) -> str:
-    """Return one tagger's line as HTML. Missed entities are marked, or named at the end if they overlap others."""
+    """Return a sentence with one tagger's entities as HTML.
+
+    Missed entities are marked too, or listed after the sentence if they overlap the tagger's.
+    """
     of = {one.guess: one for one in wrong if one.guess}
     taken = {at for entity in read for at in range(entity.start, entity.end)}
     missed = [one.gold for one in wrong if one.gold and one.guess is None]
@@ -182,7 +188,7 @@ def _mark(entity: Entity, mistake: Mistake | None) -> Mark:
 
 
 def _shape(kind: str) -> str:
-    """Return the CSS class of a mark. kind: kind of mistake, "" for none."""
+    """Return the CSS class of a marked entity. kind: kind of mistake, "" for none."""
     return f"w-entity w-{kind.replace(' ', '-')}" if kind else "w-entity"
 
 

@@ -1,4 +1,4 @@
-"""A table of all `finetune` runs, the options in which two of them differ, and everything that can be exported."""
+"""A table of all `finetune` runs, the options in which two of them differ, and exports of reports and models."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -30,7 +30,8 @@ NO_MODELS = (
     "The models of these taggers are not in this project: they were deleted, or left out of its file. The scores are"
     " complete."
 )
-FIELD = 200  # pixels; four fields fit side by side, or in two lines in a narrow window
+FIELD = 200  # width of a field in pixels; four fields fit side by side
+
 ZIP_LIMIT = 200_000_000  # bytes; larger files are not offered as a download
 COLUMNS = {
     "name": "Training",
@@ -43,7 +44,7 @@ COLUMNS = {
 
 
 def trainings() -> None:
-    """Show all fine-tunings, including those of experiments, and compare the options of two."""
+    """Show a table of all `finetune` runs, including those of experiments, and compare the options of two."""
     rows = results.tagger_rows()
     if not rows:
         st.info("No tagger has been trained yet.")
@@ -85,7 +86,10 @@ def _differences(names: Mapping[str, str]) -> None:
 
 
 def take_away(run_id: str | None, run_labels: Mapping[str, str]) -> None:
-    """Offer the report, the table and the models."""
+    """Draw the download buttons for the report, the tables and the models.
+
+    run_id: a finished experiment; None for none. run_labels: {`finetune` run: name}, the taggers to offer.
+    """
     if run_id is not None:
         report(run_id)
     if run_labels:
@@ -96,14 +100,20 @@ def take_away(run_id: str | None, run_labels: Mapping[str, str]) -> None:
 
 
 def with_models(run_labels: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the taggers whose model is here. If there is none, return a newly trained one, or offer to train it."""
+    """Return the taggers of `run_labels` whose model is in this project.
+
+    If no model is, offer to train one tagger again, and return it once it is trained.
+    """
     known = taggers.here()
     here = {run: name for run, name in run_labels.items() if run in known}
     return here or _train_again(run_labels)
 
 
 def _train_again(run_labels: Mapping[str, str]) -> Mapping[str, str]:
-    """Offer to train one tagger with one seed; watch it, and return it once it is finished."""
+    """Offer to train one of these taggers again with one seed, and show the progress.
+
+    Return {run: name} of the new tagger once it is trained, {} before.
+    """
     wanted = taggers.retraining(run_labels)
     if wanted and wanted.run in taggers.here():
         return {wanted.run: wanted.name}
@@ -124,7 +134,10 @@ def _train_again(run_labels: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def report(run_id: str) -> None:
-    """Offer the report of an experiment or a study in three formats, with the fields of its cover, and the tables."""
+    """Draw the fields of the report's cover, and download buttons for the report and tables of an experiment or study.
+
+    run_id: the finished experiment or study.
+    """
     st.subheader("The report and the table", anchor=False)
     st.caption(
         "The first page is for decision-makers: the question, the result, how sure it is, what to do, and the cost. "
@@ -177,7 +190,7 @@ def _model(run_labels: Mapping[str, str]) -> None:
     rare = _rare_words(run_id)
     with st.container(horizontal=True):
         if pressed(f"Copy the folder ({size(big)})", "results.take.copy", icon=":material/folder_copy:"):
-            with guard():  # an error is shown here and leaves the rest of the page intact
+            with guard():  # An error is shown here, and the rest of the page is still drawn.
                 st.session_state["results.take.copied"] = str(deliver.export_model(run_id, rare=rare))
         if big <= ZIP_LIMIT:
             _file("Model (.zip)", lambda: deliver.zip_model(run_id, rare=rare), f"{run_id}.zip", "application/zip")
@@ -186,7 +199,10 @@ def _model(run_labels: Mapping[str, str]) -> None:
 
 
 def _rare_words(run_id: str) -> bool:
-    """Return True to export words seen only once. Ask the user if the tagger lists its words."""
+    """Return True to export the tagger with the words that it saw only once.
+
+    If the tagger has such a list of words, warn the user, who can leave these words out.
+    """
     words, once = deliver.words_held(run_id)
     if not words:
         return True

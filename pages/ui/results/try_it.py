@@ -1,4 +1,4 @@
-"""A field to try taggers on a sentence or a document: entities in the running text, two taggers beside each other."""
+"""A form to try one or two taggers on a sentence or a document, and the text with the entities that they find."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -20,10 +20,15 @@ from pages.ui.runs.links import OPEN, TRAINING
 from pages.ui.widgets import plain, submitted
 
 TAB = "Try it"
-TRIED = "results.try.tried"  # in the session: the text, and what each tagger found; stored nowhere else
-MEGABYTES = 50  # largest file
-OFTEN = 0.5  # share of mentions; the page warns of an absent type that the tagger finds less often in its test set
+TRIED = "results.try.tried"  # session key: the text and the entities found in it, which are stored nowhere else
+
+MEGABYTES = 50  # size limit of a file
+
+# recall on the test set; the page warns of a type that is not in the text if the tagger's recall is lower
+OFTEN = 0.5
+
 LOW = 0.7  # confidence below which an entity is marked as uncertain
+
 SHAPES = {"": "", "only here": " w-invented", "other type": " w-wrong-type", "other border": " w-wrong-border"}
 EXPORTS: Mapping[str, tuple[str, str, Callable[..., bytes]]] = {
     "docx": (
@@ -34,16 +39,19 @@ EXPORTS: Mapping[str, tuple[str, str, Callable[..., bytes]]] = {
     "csv": ("Table (.csv)", "text/csv", trial_exports.csv),
     "json": ("Data (.json)", "application/json", trial_exports.json),
 }
-Tried = tuple[Text, Mapping[str, Found]]  # the text, and what each `finetune` run's tagger found in it
+Tried = tuple[Text, Mapping[str, Found]]  # the text, and {`finetune` run: entities that its tagger found}
 
 
 def query() -> dict[str, str]:
-    """Return the query of a link to this tab."""
+    """Return the URL parameters of a link to the tab "Try it" of the page Results."""
     return {OPEN: "try"}
 
 
 def try_it(run_labels: Mapping[str, str]) -> None:
-    """Draw the form and what the last try found. run_labels: {`finetune` run: name}; the field lists these first."""
+    """Draw the form, and the entities found in the last text.
+
+    run_labels: {`finetune` run: name}, the taggers that the form lists first.
+    """
     here = taggers.here()
     names = {run: here[run] for run in (*run_labels, *here) if run in here}
     if not names:
@@ -92,15 +100,18 @@ def _form(names: Mapping[str, str]) -> None:
         st.session_state.pop(TRIED, None)
         with st.spinner("Finding entities", show_time=True):
             place = st.empty()
-            # `place.empty` is called while reading and tagging. If the user has pressed something else meanwhile,
-            # Streamlit ends this run of the page there, and with it the reader or the tagger.
+            # `read` and `find` call `place.empty` again and again. If the user has pressed something else meanwhile,
+            # Streamlit stops the page in that call, and with it the reading or tagging.
             text = trial.read(file.name, file, place.empty) if file else trial.pasted(pasted)
             found = trial.find(list(dict.fromkeys(filter(None, (model, other)))), text, place.empty)
         st.session_state[TRIED] = text, found
 
 
 def _outcome(text: Text, found: Mapping[str, Found], names: Mapping[str, str]) -> None:
-    """Show what was found, with a switch per type and the minimum confidence, and offer it as files."""
+    """Show the text with its entities, fields that filter them by type and confidence, and buttons to download them.
+
+    found: {`finetune` run: entities}. names: {`finetune` run: name}.
+    """
     if text.blank:
         st.warning(f"{count(len(text.blank), 'page')} without text (scanned?): recognise the text (OCR) first.")
     if text.left_out:
@@ -129,7 +140,7 @@ def _outcome(text: Text, found: Mapping[str, Found], names: Mapping[str, str]) -
 
 
 def _filters(found: Mapping[str, Found]) -> tuple[Sequence[str], float]:
-    """Let the user switch types off and set the minimum confidence."""
+    """Ask which types to show and from which confidence on. Return the types and the confidence, 0 to 1."""
     each_often = [Counter(span.type for span in each.spans) for each in found.values()]
     often = sum(each_often, Counter[str]())
     if not often:
@@ -170,7 +181,7 @@ def _summary(text: Text, sides: Sequence[Sequence[Compared]], names: Sequence[st
 
 
 def _not_found(run: str, found: Found) -> None:
-    """Name the types that the tagger of `run` knows and did not find, and those that it often misses."""
+    """List the types of which the tagger found no entity, and warn if it often misses them. run: its `finetune` run."""
     there = {span.type for span in found.spans}
     if not (absent := [type for type in found.types if type not in there]):
         return
@@ -184,7 +195,7 @@ def _not_found(run: str, found: Found) -> None:
 
 
 def _downloads(text: Text, kept: Mapping[str, Found], names: Mapping[str, str]) -> None:
-    """Offer the shown entities as files."""
+    """Draw buttons that download the shown entities as files."""
     called = {run: names[run] for run in kept}
     with st.container(horizontal=True):
         for suffix, (label, mime, write) in EXPORTS.items():
@@ -207,7 +218,10 @@ def _beside(
     *,
     differing: bool,
 ) -> None:
-    """Show the paragraphs as both taggers read them. differing: only those in which they differ."""
+    """Show each paragraph twice, with the entities of tagger A and of tagger B.
+
+    sides: entities of A, and of B. differing: True for only the paragraphs in which A and B differ.
+    """
     wanted = {one.span.paragraph for side in sides for one in side if one.difference}
     columns = [_paragraphs(text, side, types, other) for side, other in zip(sides, "BA", strict=True)]
     rows = "".join(
@@ -225,7 +239,10 @@ def _beside(
 
 
 def _paragraphs(text: Text, found: Sequence[Compared], types: Sequence[str], other: str) -> list[str]:
-    """Return the paragraphs as HTML. other: letter of the other tagger, "" if there is none."""
+    """Return the paragraphs as HTML with one tagger's entities.
+
+    types: all entity types, whose order sets the colours. other: letter of the other tagger, "" for none.
+    """
     by_paragraph: dict[int, list[Compared]] = {}
     for one in found:
         by_paragraph.setdefault(one.span.paragraph, []).append(one)
@@ -252,7 +269,10 @@ def _marked(text: str, found: Sequence[Compared], colour: Mapping[str, str], oth
 
 
 def _mark(words: str, one: Compared, colour: str, other: str) -> str:
-    """Return an entity as HTML, with its type; a low confidence and a difference are named too."""
+    """Return an entity as HTML, with its type and, if it applies, its low confidence or the other tagger's result.
+
+    words: text of the entity. other: letter of the other tagger, "" for none.
+    """
     span, low = one.span, one.span.confidence < LOW
     label = f"{span.type} {span.confidence:.0%}" if low else span.type
     if one.difference == "only here":

@@ -1,4 +1,4 @@
-"""The run that a page shows: links to it, and a field to choose another one."""
+"""Which run a page shows: links to runs, and fields to choose another one."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -17,19 +17,24 @@ from pages.ui.widgets import plain
 CORPORA, SIMILARITY, SELECTION = "pages/1_Corpora.py", "pages/2_Similarity.py", "pages/3_Selection.py"
 EXPLORE, TRAINING, RESULTS = "pages/4_Explore.py", "pages/5_Training.py", "pages/6_Results.py"
 BIAS, ASSISTING, RUNS, LABEL = "pages/7_Bias.py", "pages/8_Assisting.py", "pages/10_Runs.py", "pages/11_Label.py"
-WHAT = "what"  # in the address of Training: the form to open, `experiment`
-OPEN = "open"  # in the address of Results: the tab to open, `try` or `download`
-SUGGEST = "label.suggest"  # key of the field on Label
-AGAIN = "again"  # in the address of Training: an undecided experiment; the form is filled in to decide it
+WHAT = "what"  # URL parameter of Training: the form to open; its only value is "experiment"
+
+OPEN = "open"  # URL parameter of Results: the tab to open, "try" or "download"
+
+SUGGEST = "label.suggest"  # key of the field on the page Label for the source of suggestions
+
+# URL parameter of Training: an undecided experiment, for which the form proposes one that would decide it
+AGAIN = "again"
+
 GONE = "This result is not in this project: it was removed, or the address is wrong."
-PAGES = {  # the page by its name in `Kind.page`
+PAGES = {  # {name of a page in `Kind.page`: its file}
     page.rpartition("_")[2].removesuffix(".py"): page
     for page in (CORPORA, SIMILARITY, SELECTION, EXPLORE, TRAINING, RESULTS, BIAS, ASSISTING, LABEL)
 }
 
 
 def link(run: Run, label: str, width: Any = "content") -> None:
-    """Link to the page that shows a run; nothing if there is none."""
+    """Draw a link to the page that shows a run. Draw nothing if no page shows runs of this kind."""
     known = KINDS.get(run.manifest.kind)
     if known is None or not known.page:
         return
@@ -44,12 +49,14 @@ def _at_work(run: Run) -> bool:
 def attached(
     kind: str | Collection[str], key: str, *, finished: bool = False, first: Callable[[Run], bool] = _at_work
 ) -> str | None:
-    """Return the run of `kind` (or of several kinds) that a page shows; None if there is none.
+    """Return the id of the run that a page shows; None if there is none.
 
-    It is the run in the address, else the run that this visit showed last, else the latest run on the corpora in use,
-    preferably one that fulfils `first`. If the address names a run that this page cannot show, draw a message, offer
-    the latest, and return None. A child run is shown only if the address names it. finished: True to return only runs
-    that succeeded.
+    It is the run in the URL, else the run shown last in this visit, else the latest run on the corpora in use. If the
+    URL names a run that this page cannot show, draw a message, offer the latest run, and return None. A child run is
+    shown only if the URL names it.
+
+    kind: kinds of run that the page shows. key: session key of the page's run. finished: True to return only runs that
+    succeeded. first: function that returns True for runs to prefer to the latest.
     """
     kinds = {kind} if isinstance(kind, str) else kind
     fitting = runs.listed(*kinds, state="succeeded" if finished else None)
@@ -69,7 +76,7 @@ def attached(
 
 
 def _not_here(named: str) -> None:
-    """Explain why the run in the address is not shown, and link to the page that shows it."""
+    """Explain why the page does not show the run `named`, and link to the page that does."""
     try:
         run = runs.get(named)
     except WinnowError:
@@ -82,7 +89,7 @@ def _not_here(named: str) -> None:
 
 
 def offer(runs: Sequence[Run], key: str, words: str) -> None:
-    """If the page shows no run, offer the running run, else the latest. words: text before its title."""
+    """Draw a button that shows the running run, else the latest. runs: newest first. words: text before its title."""
     if runs:
         latest = next(filter(_at_work, runs), runs[0])
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -91,7 +98,7 @@ def offer(runs: Sequence[Run], key: str, words: str) -> None:
 
 
 def attach(run_id: str, key: str) -> None:
-    """Show this run on the page, also after a reload."""
+    """Make the page show this run, also after a reload. key: session key of the page's run."""
     for filled in ("choice", AGAIN):
         st.query_params.pop(filled, None)
     st.query_params["run"] = run_id
@@ -99,13 +106,13 @@ def attach(run_id: str, key: str) -> None:
 
 
 def remembered(key: str, among: Collection[str]) -> str | None:
-    """Return the run that this visit showed last, if it is in `among` and the corpora in use have not changed since."""
+    """Return the id of the run shown last in this visit; None if it is not in `among` or the corpora in use changed."""
     run_id, parts = st.session_state.get(key, ("", None))
     return str(run_id) if parts == corpora.roles() and run_id in among else None
 
 
 def remember(run_id: str, key: str) -> None:
-    """Show this run for the rest of the visit, as long as the same corpora are in use."""
+    """Make the page show this run for the rest of the visit, until other corpora are in use."""
     st.session_state[key] = (run_id, corpora.roles())
 
 
@@ -119,15 +126,15 @@ def pick_run(
     take: Callable[[str, str], None] = attach,
     **look: Any,
 ) -> str:
-    """Let the user pick a run and return it; `run_id` if there is no other. key: session key of the page's run.
+    """Let the user pick a run to show instead of `run_id`, and return `run_id`. A pick reruns the page.
 
-    what: label of the field. label: function that names a run; equal names get their date. take: function that shows a
-    run on the page. look: further arguments of the selectbox.
+    key: session key of the page's run. what: label of the field. label: function that names a run; runs with equal
+    names also get their date. take: function that makes the page show a run. look: passed to `st.selectbox`.
     """
     by_id = {run.id: run for run in runs}
     if len(by_id) < 2 or run_id not in by_id:
         return run_id
-    # The key includes the shown run, so that a run in the address replaces an earlier pick.
+    # The key includes the shown run, so that a run in the URL replaces an earlier pick.
     names, ids, which = run_titles(runs, label), list(by_id), f"{key.partition('.')[0]}.which.{run_id}"
     picked = st.selectbox(what, ids, ids.index(run_id), names.__getitem__, key=which, **look)
     if picked != run_id:
@@ -137,6 +144,9 @@ def pick_run(
 
 
 def pick_part(key: str, runs: Sequence[Run], what: str, label: Callable[[Run], str]) -> str:
-    """Let the user pick the run that a part of the page shows. The address does not keep it. Default: the newest."""
+    """Let the user pick the run that one section of the page shows, and return its id. The default is the newest.
+
+    The pick is kept in the session, not in the URL. For the arguments see `pick_run`.
+    """
     latest = remembered(key, [run.id for run in runs]) or runs[0].id
     return pick_run(latest, key, runs, what, label, take=remember)

@@ -23,7 +23,10 @@ HELP = (
 
 
 def where(key: str, at: str = "") -> str:
-    """Ask for the place to compute, and return a value of `--on`. at: place of a run to resume, listed first."""
+    """Ask where a run should compute, and return a value of the option `--on`.
+
+    at: where a run to be resumed has computed so far, which is the default.
+    """
     places = list(dict.fromkeys(filter(None, (at, *runs.places()))))
     if len(places) == 1:
         return places[0]
@@ -40,7 +43,7 @@ def _called(place: str) -> str:
 TIMING_HELP = "Trains for a few seconds on your text, keeps only the speed, and deletes the rest."
 POLL = 1.0  # seconds between updates
 Colour = Literal["gray", "blue", "green", "red", "orange"]
-Look = tuple[str, Colour, str]  # word, colour, sign
+Look = tuple[str, Colour, str]  # how a state is shown: word, colour, icon
 _LOOKS: Mapping[str, Look] = {
     "queued": ("Starting", "gray", ":material/hourglass_top:"),
     "running": ("Running", "blue", ":material/play_circle:"),
@@ -54,18 +57,18 @@ AGAIN = "Resuming would fail in the same way. Fix the problem above and start ag
 
 
 def run_panel(run_id: str, key: str, what: str = "") -> RunState:
-    """Draw a run and return the state in which it was drawn. The page is rerun when the run starts or ends.
+    """Draw a run with its progress or ending, and return its state. The page is rerun when the run starts or ends.
 
     what: title to show instead of the run's own.
     """
     state = runs.state(run_id)
     with st.container(border=True, key=f"{key}.panel"):
-        live = st.container()  # the fragment draws in its own container, above the controls
+        live = st.container()  # The fragment below draws in this container, above the buttons.
         gone = "" if state.active else removed(run_id)
         if gone:
             st.caption(f":material/link_off: {gone}")
         else:
-            _controls(run_id, state, key)  # drawn first, so that "Finished" never shows beside Cancel
+            _controls(run_id, state, key)  # Draw the buttons first, so that "Finished" never appears beside Cancel.
         with live:
             st.fragment(run_every=POLL if state.active else None)(_live)(run_id, state.active, what)
     return state
@@ -80,14 +83,14 @@ def _live(run_id: str, was_active: bool, what: str) -> None:
         if state.active:
             progress(state)
         else:
-            _ending(run_id, state)  # in the place of the progress, so that nothing below it moves
+            _ending(run_id, state)  # The ending replaces the progress, so that nothing below moves.
         if words := overruled(runs.get(run_id)):
             st.warning(plain(words), icon=":material/gavel:")
         _details(run_id, state)
 
 
 def headline(run_id: str, state: RunState, what: str = "") -> None:
-    """Draw the state as colour, word and sign, and the run's title or `what`."""
+    """Draw the state of a run as a coloured badge, and its title, or `what` instead of the title."""
     word, colour, icon = _WAITING if state.active and state.waiting_for else _LOOKS[state.state]
     with st.container(horizontal=True, vertical_alignment="center"):
         if not state.active:
@@ -108,7 +111,7 @@ def _when(state: RunState) -> str:
 
 
 def progress(state: RunState) -> None:
-    """Draw the progress of the run and its stage: the rate, the time left, and the run that it waits for."""
+    """Draw the progress of a run and of its current stage, and the run that it waits for."""
     with st.container():
         if state.part:
             st.progress(share(state), text=plain(" · ".join(whole(state, named=True))))
@@ -143,7 +146,7 @@ def _details(run_id: str, state: RunState) -> None:
 
 
 def _controls(run_id: str, state: RunState, key: str) -> None:
-    """Draw Stop, Cancel or Resume outside the fragment, so that a click never waits for an update."""
+    """Draw Stop, Cancel or Resume. They are outside the fragment, so that a click never waits for its update."""
     if state.active:
         st.button(
             STOP.get(runs.get(run_id).manifest.kind, "Cancel"),
@@ -154,7 +157,7 @@ def _controls(run_id: str, state: RunState, key: str) -> None:
             args=(run_id,),
         )
     elif not state.resumable:
-        st.empty()  # removes Cancel at once, before the rest of the page is drawn
+        st.empty()  # Remove Cancel at once, before the rest of the page is drawn.
     else:
         at = runs.place(run_id).on
         on = "" if at == "local" else where(key, at)
@@ -165,7 +168,7 @@ def _controls(run_id: str, state: RunState, key: str) -> None:
 
 
 def _agreed(run_id: str, key: str) -> bool:
-    """Return True for a run of this home. For a run from a project file, ask the user to agree to its options."""
+    """Return True if the run may be resumed. If it came in a project file, the user must first agree to its options."""
     options = runs.brought_options(run_id)
     if options is None:
         return True
@@ -175,7 +178,7 @@ def _agreed(run_id: str, key: str) -> bool:
 
 
 def time_machine(options: Mapping[str, object], key: str) -> None:
-    """Offer to time this machine, or show the `calibrate` run that is timing it. key: prefix of the widget keys."""
+    """Draw a button that times this machine, or the `calibrate` run that is timing it. key: prefix of widget keys."""
     timing = next((run.id for run in runs.listed("calibrate") if runs.state(run.id).active), None)
     if timing:
         run_panel(timing, f"{key}.timing")

@@ -23,12 +23,12 @@ from pages.ui.runs.words import ending
 from pages.ui.widgets import grid, plain, pressed, same_command, submitted
 
 SHOWN = 8
-# Kinds whose runs are many and short; finished ones are listed separately.
+# Kinds of short and frequent runs. When they have ended, they are listed separately.
 SMALL = ("add", "audit", "calibrate", "dictionary", "evaluate", "llm", "predict", "tag", "zero-shot")
 
 
 def run_list(listed: Sequence[Run]) -> None:
-    """Draw runs. Running ones are updated live, in a part of the page without other widgets."""
+    """Draw the list of runs on Home. The runs are in a fragment that is updated while one of them is active."""
     active = {run.id for run in listed if run.state().active}
     small = [run for run in listed if run.manifest.kind in SMALL and run.id not in active]
     large = [run for run in listed if run not in small]
@@ -45,7 +45,7 @@ def run_list(listed: Sequence[Run]) -> None:
 def _rows(run_ids: Sequence[str], was_live: bool) -> None:
     with guard():
         shown = [(runs.get(run_id), runs.state(run_id)) for run_id in run_ids]
-        # The rest of the page updates only if the page is rerun.
+        # Rerun the page when the last run ends, because only that updates the rest of the page.
         if any(state.active for _, state in shown) != was_live:
             st.rerun(scope="app")
         for run, state in shown:
@@ -65,7 +65,7 @@ def _row(run: Run, state: RunState) -> None:
 
 
 def one(row: RunRow) -> None:
-    """Show a run's title, name, tags and note, and the buttons for it."""
+    """Show a run's title, the fields for its name, tags and note, and its buttons."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader(plain(title(row.run)), anchor=False, width="content")
         link(row.run, "Open")
@@ -79,7 +79,10 @@ def one(row: RunRow) -> None:
 
 
 def _words(row: RunRow) -> None:
-    """Ask for name, tags and note of a run. Keys include its id, so that another run does not get the text."""
+    """Draw the form for the name, tags and note of a run.
+
+    The widget keys contain the run's id, so that the form for another run does not show the same text.
+    """
     known = {tag for other in labels.rows(archived=True) for tag in other.label.tags}
     with st.form(f"runs.words.{row.run.id}", border=False):
         left, right = st.columns(2)
@@ -99,7 +102,7 @@ def _words(row: RunRow) -> None:
 
 
 def flags(rows: Sequence[RunRow]) -> None:
-    """Draw the buttons that pin and archive one run or all ticked ones."""
+    """Draw the buttons that pin and archive the runs in `rows`, or undo that if all are pinned or archived."""
     pin = not all(row.label.pinned for row in rows)
     archive = not all(row.label.archived for row in rows)
     with st.container(horizontal=True, width="content"):
@@ -117,7 +120,7 @@ MORE = {"small": "Imports and checks", "parts": "Trainings within experiments", 
 
 
 def table() -> list[RunRow]:
-    """Draw the table and return the ticked runs."""
+    """Draw the table of runs, with its search and filters, and return the ticked runs."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         query = st.text_input(
             "Search",
@@ -138,7 +141,7 @@ def table() -> list[RunRow]:
 
 
 def _filtered(rows: Sequence[RunRow]) -> list[RunRow]:
-    """Ask for kinds, states and tags that occur, and return the rows that have them."""
+    """Draw filters by kind, state and tag, and return the rows that pass them."""
     kinds = sorted({row.run.manifest.kind for row in rows})
     words = {row.run.id: _ending(row) for row in rows}
     tags = sorted({tag for row in rows for tag in row.label.tags})
@@ -180,7 +183,7 @@ def _columns(rows: Sequence[RunRow]) -> Mapping[str, Sequence[Any]]:
 
 def _grid(rows: Sequence[RunRow]) -> list[RunRow]:
     """Draw the grid and return the runs ticked in it."""
-    # A tick is a row number: other rows need another key, or the tick would pass to another run.
+    # A tick is a row number, so other rows get another key. Otherwise the tick would apply to another run.
     shown = sha256(" ".join(row.run.id for row in rows).encode()).hexdigest()[:8]
     event = grid(
         _columns(rows),
@@ -210,7 +213,8 @@ def _grid(rows: Sequence[RunRow]) -> list[RunRow]:
 def _picked(rows: Sequence[RunRow]) -> list[RunRow]:
     """Let the user pick runs by name, without a mouse."""
     by_id = {row.run.id: row for row in rows}
-    names = run_titles(row.run for row in rows)  # keeps no `Run` objects, see `corpus_labels`
+    # Streamlit keeps `format_func` in memory, so it must not refer to `Run` objects (see `corpus_labels`).
+    names = run_titles(row.run for row in rows)
     picked = st.multiselect(
         "Look at",
         list(names),
@@ -223,7 +227,7 @@ def _picked(rows: Sequence[RunRow]) -> list[RunRow]:
 
 
 def _state(row: RunRow) -> str:
-    """Return a run's state in one or two words."""
+    """Return a run's state for the table, such as "Finished" or "Failed, archived"."""
     return _ending(row) + (", archived" if row.label.archived else "")
 
 

@@ -1,4 +1,4 @@
-"""A run in words: its title, progress and duration. Nothing here draws."""
+"""Texts about a run: its progress, duration and ending. This module draws nothing."""
 
 import math
 import re
@@ -17,7 +17,8 @@ from core.shown import duration
 from core.tagging import view as training
 from pages.ui.widgets import plain
 
-_CHILD = re.compile(r"^(?:\[\d+ of \d+\] )?(?:[a-z][a-z0-9-]*: )*")  # "score: embed: ", the kinds of the child runs
+# matches the start of a stage's name that lists the kinds of child runs, such as "score: embed: "
+_CHILD = re.compile(r"^(?:\[\d+ of \d+\] )?(?:[a-z][a-z0-9-]*: )*")
 
 PARTS = {
     **{role: f"the {term.word}" for role, term in ROLES.items()},
@@ -36,21 +37,23 @@ PARTS = {
 }
 
 
-STOP = {  # label of the button that stops a run of this kind; others are cancelled
-    **dict.fromkeys(("pretrain", "finetune"), "Stop and keep"),  # the best model so far is ready to use
-    **dict.fromkeys(("experiment", "study"), "Stop"),  # there is no verdict before its last part
+# {kind of run: label of the button that stops it}; for other kinds the label is "Cancel". A stopped training keeps its
+# best model so far. A stopped experiment keeps its finished parts, but has no verdict.
+STOP = {
+    **dict.fromkeys(("pretrain", "finetune"), "Stop and keep"),
+    **dict.fromkeys(("experiment", "study"), "Stop"),
 }
 _ENDED = {"succeeded": "Finished", "failed": "Failed", "cancelled": "Cancelled", "interrupted": "Interrupted"}
 
 
 def ending(run: Run, state: RunState) -> str:
-    """Return a word for a run's end state. A cancelled training is "Stopped", because it keeps its model."""
+    """Return the word for a run's final state. A cancelled training is "Stopped", because it keeps its model."""
     stopped = state.state == "cancelled" and run.manifest.kind in training.TRAININGS
     return "Stopped" if stopped else _ENDED[state.state]
 
 
 def stopped(run: Run) -> str:
-    """Describe what a stopped run has kept, and what Resume does. All pages use the same words."""
+    """Return a text that says what a stopped run has kept and what Resume does."""
     kind, asked = run.manifest.kind, "Stopped at your request."
     if kind == "add":
         return f"{asked} Nothing was added. Resume starts from the beginning."
@@ -72,7 +75,7 @@ def stopped(run: Run) -> str:
 
 
 def removed(run_id: str) -> str:
-    """Return a sentence about removed corpora of a run; "" if none was removed."""
+    """Return a text that names the corpora of a run that were removed; "" if none was."""
     gone = [PARTS.get(name, name) for name in results.removed_inputs(run_id)]
     if not gone:
         return ""
@@ -83,7 +86,7 @@ def removed(run_id: str) -> str:
 
 
 def last_duration(kind: str) -> str:
-    """Return a sentence about the time that the latest run of a kind took on this machine."""
+    """Return a sentence that says how long the latest run of a kind took on this machine."""
     of_kind = (run for run in runs.listed(kind) if run.manifest.parent is None)
     done = next((run for run in of_kind if runs.state(run.id).state == "succeeded"), None)
     if done is None:
@@ -95,7 +98,7 @@ def last_duration(kind: str) -> str:
 
 
 def waited_for(run_id: str) -> str:
-    """Return the title of the run `run_id`, which another run waits for, in Markdown."""
+    """Return in Markdown the title of a run for which another run waits; a general phrase if it cannot be read."""
     try:
         return plain(title(runs.get(run_id)))
     except WinnowError:
@@ -103,13 +106,16 @@ def waited_for(run_id: str) -> str:
 
 
 def stage(state: RunState) -> str:
-    """Return the current stage of a run."""
+    """Return the name of a run's current stage, with a capital letter and without the kinds of child runs."""
     name = _CHILD.sub("", state.stage or "starting")
     return name[:1].upper() + name[1:]
 
 
 def whole(state: RunState, *, named: bool = False) -> list[str]:
-    """Describe the current part of a run and the time of all parts, as far as they are known."""
+    """Return phrases for the number of the current part and for the time of all parts, if they are known.
+
+    named: True to add the name of the part.
+    """
     part, now = state.part, time.time()
     parts = [f"Part {part.number} of {part.of}" + (f", {part.name}" if named else "")] if part else []
     left = None if state.cancelling else state.left(now)
@@ -117,12 +123,12 @@ def whole(state: RunState, *, named: bool = False) -> list[str]:
 
 
 def share(state: RunState) -> float:
-    """Return the share of the run that is done, 0 to 1; see `RunState.share`."""
+    """Return the finished share of the run at present, 0 to 1 (see `RunState.share`)."""
     return state.share(time.time())
 
 
 def brief(state: RunState) -> str:
-    """Return the progress of a run in a line of Markdown."""
+    """Return the progress of a run as one short line of Markdown."""
     if state.waiting_for:
         return f"Waits for {waited_for(state.waiting_for)}"
     if state.cancelling or state.state == "queued":
@@ -134,8 +140,8 @@ def brief(state: RunState) -> str:
 
 
 def out_of(elapsed: float, all_of_it: float) -> str:
-    """Return "3 of about 10 min", both in the unit of the longer time. elapsed, all_of_it: seconds."""
-    # Below 1.5 of the larger unit, use the smaller one, because it is more precise.
+    """Return a text such as "3 of about 10 min", in the unit of the longer time. elapsed, all_of_it: seconds."""
+    # Use the larger unit only from 1.5 minutes or 1.5 hours on, because the smaller one is more precise.
     for most, unit, seconds, digits in ((90, "s", 1, 0), (5400, "min", 60, 0), (math.inf, "h", 3600, 1)):
         if all_of_it < most:
             return f"{elapsed / seconds:.{digits}f} of about {all_of_it / seconds:.{digits}f} {unit}"
@@ -143,7 +149,7 @@ def out_of(elapsed: float, all_of_it: float) -> str:
 
 
 def pace(state: RunState) -> list[str]:
-    """Return progress, speed and remaining time of the stage, as far as each is known."""
+    """Return phrases for progress, speed and remaining time of the current stage, as far as each is known."""
     parts = []
     if state.done:
         parts.append(f"{state.done:,}{f' of {state.total:,}' if state.total else ''} {state.unit}")
