@@ -1,4 +1,4 @@
-"""Terms on pages, with their symbol and meaning, and the switch for experts."""
+"""How pages show terms with their symbol and meaning, the glossary, and the switch for expert mode."""
 
 from collections.abc import Sequence
 from html import escape
@@ -35,9 +35,9 @@ def glossary(own: Sequence[Term]) -> None:
 
 
 def term_picker(term: Term, key: str, chosen: str | None, note: str = "", **options: Any) -> str | None:
-    """Let the user pick the corpus of a role, with the term, its symbol and its meaning.
+    """Let the user pick the corpus of a role, and return its fingerprint or None. The heading explains the role.
 
-    note: text after the meaning. options: passed to `corpus_picker`.
+    term: the role. chosen: the default. note: text after the term's meaning. options: passed to `corpus_picker`.
     """
     with st.container(gap=None):
         st.markdown(f":small[{grey(term)}]", help=f"{term.meaning} {note}".rstrip())
@@ -54,7 +54,7 @@ def _listed(listed: Sequence[Term]) -> None:
 
 
 def expert_switch() -> None:
-    """Draw the switch for experts in the menu; its state is kept in the home."""
+    """Draw the switch for expert mode. Its state is stored with the user's preferences."""
     st.session_state[_EXPERT] = preferences.expert()
     st.toggle(
         "Expert",

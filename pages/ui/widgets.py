@@ -21,29 +21,32 @@ from core.importing import view as corpora
 from core.shown import LONGEST, count, short
 from core.text.sentence import Sentence
 
-_MARKUP = re.compile(r"[!-/:-@\[-`{-~]")  # all of ASCII's punctuation
-_LINKED = re.compile(r"[:@]|www(?=\.)", re.IGNORECASE)  # how emoji names, bare links and addresses are recognised
+_MARKUP = re.compile(r"[!-/:-@\[-`{-~]")  # all ASCII punctuation
+
+# marks by which Streamlit finds emoji names, bare links and mail addresses
+_LINKED = re.compile(r"[:@]|www(?=\.)", re.IGNORECASE)
+
 TINY = 1e-9
 _JOINER = "\u2060"
 
 
 def plain(text: str) -> str:
-    """Escape a user's text for a place that reads Markdown.
+    """Return a user's text escaped for a field that reads Markdown, so that it is shown unchanged.
 
-    Numeric references keep it from being parsed. An invisible word joiner hides patterns that are searched for after
-    parsing (`:name:`, `http://`, `www.`, `a@b.c`).
+    Punctuation becomes numeric character references. An invisible word joiner breaks patterns that Streamlit searches
+    for after parsing (`:name:`, `http://`, `www.`, `a@b.c`).
     """
     broken = _LINKED.sub(lambda m: m[0] + _JOINER, " ".join(text.split()))
     return _MARKUP.sub(lambda m: f"&#{ord(m[0])};", broken)
 
 
 def readable(escaped: str) -> str:
-    """Undo `plain`, for a place that does not read Markdown, such as the choices of a field."""
+    """Return the text that `plain` escaped, for a field that does not read Markdown, such as a list of choices."""
     return unescape(escaped).replace(_JOINER, "")
 
 
 def entity_html(sentence: Sentence, types: Sequence[str]) -> str:
-    """Return a sentence as HTML, its entities named and underlined in the colour of their type."""
+    """Return a sentence as HTML. Each entity is underlined in the colour of its type and followed by the type."""
     colours = [*map(charts.css_colour, charts.ENTITY_COLOURS)]
     words = [escape(token) for token in sentence.tokens]
     for entity in sentence.entities or ():
@@ -54,18 +57,18 @@ def entity_html(sentence: Sentence, types: Sequence[str]) -> str:
 
 
 def sentence_list(sentences: Sequence[Sentence], types: Sequence[str], name: str) -> None:
-    """Draw sentences as a list. name: its name for assistive technology."""
+    """Draw sentences as a numbered list. types: all entity types. name: the list's name for assistive technology."""
     rows = "".join(f"<li>{entity_html(each, types)}{place_html(each.place)}</li>" for each in sentences)
     st.html(f'<ol class="w-sentences" aria-label="{escape(name)}">{rows}</ol>')
 
 
 def place_html(place: str) -> str:
-    """Return file and page of a sentence in small letters; "" if they are not known."""
+    """Return file and page of a sentence as HTML in small letters; "" if they are not known."""
     return f' <small class="w-place">{escape(place)}</small>' if place else ""
 
 
 def with_place(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
-    """Return the columns of a table, with file and page if a sentence has them."""
+    """Return the columns of a table of sentences. Add a column for file and page if a row has them."""
     return {**columns, "place": "File and page"} if any(row["place"] for row in rows) else columns
 
 
@@ -77,10 +80,10 @@ def table(
     wrapped: Collection[str] | None = None,
     names: Collection[str] = (),
 ) -> None:
-    """Draw a small table. columns: {key: heading}. name: its caption for assistive technology.
+    """Draw a small table. columns: {key of a row: heading}. name: the caption.
 
-    wrapped: columns whose text may wrap; None: all columns; other columns widen the table. names: columns of names;
-    long names are cut, and shown in full on hover.
+    wrapped: columns whose text may wrap, None for all; the table is as wide as its other columns need. names: columns
+    of names, in which long ones are shortened and shown in full on hover.
     """
     numbers = {key for key in columns if rows and type(rows[0][key]) in (int, float)}
     whole = set() if wrapped is None else set(columns) - set(wrapped)
@@ -108,7 +111,7 @@ def _cell(value: Any, whole: bool, name: bool) -> str:
 
 
 def chart(figure: Any, key: str, name: str, **options: Any) -> None:
-    """Draw a figure in the theme's colours. name: its name for assistive technology.
+    """Draw a Plotly figure in the colours of the user's theme. name: its description for assistive technology.
 
     options: passed to `st.plotly_chart`, such as `on_select` for clicks and boxes.
     """
@@ -124,7 +127,10 @@ def is_dark() -> bool:
 def corpus_picker(
     label: str, key: str, chosen: str | None, among: Iterable[Corpus] | None = None, **options: Any
 ) -> str | None:
-    """Let the user pick a corpus, of all or of `among`; None if none is picked."""
+    """Let the user pick a corpus, and return its fingerprint; None if none is picked.
+
+    chosen: the default. among: corpora to offer, None for all. options: passed to `st.selectbox`.
+    """
     names = corpus_labels(corpora.listed() if among is None else among)
     choices = list(names)
     return st.selectbox(
@@ -139,15 +145,16 @@ def corpus_picker(
 
 
 def corpus_labels(known: Iterable[Corpus]) -> dict[str, str]:
-    """Return {fingerprint: label} for a field's `format_func`.
+    """Return {fingerprint: label}, for the `format_func` of a field.
 
-    Streamlit keeps a field's function while the browser tab is open; corpora held that way filled the memory.
+    Streamlit keeps this function in memory while the browser tab is open, so it must not refer to the corpora
+    themselves.
     """
     return {corpus.fingerprint: corpus_label(corpus) for corpus in known}
 
 
 def corpus_label(corpus: Corpus) -> str:
-    """Return the label of a corpus in a list of choices, which shows plain text."""
+    """Return the label of a corpus in a list of choices, as plain text: its name and number of sentences."""
     origin = ", made by Winnow" if corpus.derived else ""
     return f"{short(corpus.name)} ({count(len(corpus), 'sentence')}{origin})"
 
@@ -155,7 +162,10 @@ def corpus_label(corpus: Corpus) -> str:
 def config_form(
     config: type[Config], names: Sequence[str], prefix: str, labels: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Draw a widget per option in `names`, and return their values by name. labels: {option: label}."""
+    """Draw a field per option in `names`, and return {option: value}.
+
+    prefix: prefix of the widget keys. labels: {option: label}, for options whose label is not their name.
+    """
     names = [name for name in names if name != "allow_download" or not offline()]
     called = {name: name.replace("_", " ").capitalize() for name in names} | dict(labels or {})
     return {name: _field(called[name], config.model_fields[name], f"{prefix}.{name}") for name in names}
@@ -181,7 +191,7 @@ def _field(called: str, field: Any, key: str) -> Any:
 
 
 def _pairs(typed: str) -> dict[str, str]:
-    """Parse `name=value` pairs, separated by commas. The config refuses an item without `=`."""
+    """Parse `name=value` pairs that are separated by commas. A part without `=` becomes a name with the value ""."""
     parts = (part.partition("=") for part in typed.split(",") if part.strip())
     return {name.strip(): value.strip() for name, _, value in parts}
 
@@ -196,20 +206,23 @@ def _several(label: str, field: Any, common: dict[str, Any]) -> tuple[Any, ...] 
 
 
 def _number(kind: Callable[[Any], Any], label: str, field: Any, common: dict[str, Any]) -> float:
-    """Ask for a number. A fraction shows as 0.0001, and steps by a tenth of its default's magnitude."""
+    """Ask for a number. kind: int or float.
+
+    A float is shown as 0.0001, not as 1e-4. Its step is a tenth of the power of ten below its default.
+    """
     low, high = _bounds(field, kind)
     if kind is int:
         return st.number_input(label, low, high, field.default, **common)  # type: ignore[no-any-return]
-    # 0 has no magnitude.
+    # The step cannot be computed for a default of 0.
     step = 10.0 ** (floor(log10(abs(field.default))) - 1) if field.default else 0.1
     typed = st.number_input(label, low, high, field.default, step, format="%g", **common)
-    return float(f"{typed:.12g}")  # 0.1 and 0.01 are 0.11, not 0.11000000000000001
+    return float(f"{typed:.12g}")  # Round, because a step from 0.1 by 0.01 gives 0.11000000000000001.
 
 
 def _optional(label: str, field: Any, common: dict[str, Any]) -> Any:
-    """Ask for an optional value; None if the field is empty.
+    """Ask for the value of an option that may be None, and return it; None if the field is empty.
 
-    A fraction is entered as text, for example 2e-5, and the config parses it.
+    A float is returned as the typed text, such as "2e-5", which the config parses.
     """
     if bool in get_args(field.annotation):
         answers = {"as usual": None, "yes": True, "no": False}
@@ -221,7 +234,7 @@ def _optional(label: str, field: Any, common: dict[str, Any]) -> Any:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """Split the text of a field at commas and spaces."""
+    """Return the parts of a text that is split at commas and spaces."""
     return tuple(text.replace(",", " ").split())
 
 
@@ -232,7 +245,7 @@ def _bounds(field: Any, kind: Callable[[Any], Any]) -> tuple[Any, Any]:
         for name in ("ge", "gt", "le", "lt")
         if hasattr(bound, name)
     }
-    least = 1 if kind is int else TINY  # an exclusive bound is not itself allowed
+    least = 1 if kind is int else TINY  # smallest allowed distance from an exclusive bound
     low = limits.get("ge", limits["gt"] + least if "gt" in limits else None)
     high = limits.get("le", limits["lt"] - least if "lt" in limits else None)
     return (None if low is None else kind(low)), (None if high is None else kind(high))
@@ -244,9 +257,9 @@ def budget_words(budget: str) -> str:
 
 
 def same_command(key: str, *commands: str) -> None:
-    """Offer the commands that do what the page does. key: key of the expander.
+    """Draw a collapsed section with the command lines for what the page does. key: key of the section.
 
-    They are drawn when it is opened, because highlighting loads 1.5 MB of script.
+    Its content is drawn only when it is opened, because highlighting a command loads 1.5 MB of JavaScript.
     """
     with st.expander("The same on the command line", icon=":material/terminal:", key=key, on_change="rerun") as more:
         if more.open:
@@ -254,7 +267,7 @@ def same_command(key: str, *commands: str) -> None:
 
 
 def command_lines(*commands: str) -> None:
-    """Draw commands, each with a button that copies it."""
+    """Draw command lines, each with a button that copies it."""
     for command in commands:
         st.code(command, language="bash", wrap_lines=True)
 
@@ -269,49 +282,55 @@ def size(n: float) -> str:
 
 
 def grid(columns: Mapping[str, Sequence[Any]], **options: Any) -> Any:
-    """Draw columns with `st.dataframe`. A cell that a spreadsheet would compute gets a quote in front."""
+    """Draw columns with `st.dataframe`, and return its event. options: passed to `st.dataframe`.
+
+    A cell that a spreadsheet would run as a formula gets a quote in front.
+    """
     guarded = {name: [writers.harmless(value) for value in values] for name, values in columns.items()}
     return st.dataframe(guarded, **options)
 
 
-_PRESSES = "pressed"  # keys of buttons that were pressed and not yet drawn
+_PRESSES = "pressed"  # session key: keys of buttons whose press has not been handled yet
 
 
 def pressed(label: str, key: str, **kwargs: Any) -> bool:
-    """Draw a button and return True once per press. kwargs: passed to `st.button`."""
+    """Draw a button, and return True once per press. kwargs: passed to `st.button`."""
     presses = _presses()
     st.button(label, key=key, on_click=presses.add, args=(key,), **kwargs)
     return _take(presses, key, disabled=kwargs.get("disabled", False))
 
 
 def submitted(label: str, key: str, **kwargs: Any) -> bool:
-    """Draw the button of a form and return True once per press. kwargs: passed to `st.form_submit_button`."""
+    """Draw the button of a form, and return True once per press. kwargs: passed to `st.form_submit_button`."""
     presses = _presses()
     st.form_submit_button(label, key=key, on_click=presses.add, args=(key,), **kwargs)
     return _take(presses, key, disabled=kwargs.get("disabled", False))
 
 
 def forget_presses(prefix: str) -> None:
-    """Forget presses of buttons that were not drawn, as after an error, so that they do not act later.
+    """Forget presses of buttons that were not drawn, for example after an error, so that they do not act later.
 
-    Call it at the end of a page and of a fragment, which also runs alone. prefix: start of the buttons' keys; ""
-    forgets all.
+    Call this at the end of each page, and of each fragment, because a fragment also runs alone. prefix: prefix of the
+    buttons' keys; "" for all buttons.
     """
     presses = _presses()
     presses.difference_update([key for key in presses if key.startswith(prefix)])
 
 
 def _presses() -> set[str]:
-    """Return this visit's set of keys of pressed buttons. Change it in place: a replacement may be interrupted."""
+    """Return the session's set of keys of pressed buttons. Callers change this set in place.
+
+    Streamlit may interrupt the page at any time, and a press must not be lost while a new set replaces the old one.
+    """
     presses: set[str] = st.session_state.setdefault(_PRESSES, set())
     return presses
 
 
 def _take(presses: set[str], key: str, *, disabled: bool) -> bool:
-    """Remove a button's press from `presses`, and return True if it may act."""
+    """Remove a button's press from `presses`. Return True if the button was pressed and is not disabled."""
     there = key in presses
     presses.discard(key)
-    # If a rerun has disabled the button since, forget its press.
+    # The press is also forgotten if the button has been disabled meanwhile.
     return there and not disabled
 
 
@@ -325,7 +344,7 @@ WORD_TINTS: Mapping[Word, str] = {
 
 
 def finding(verdict: Finding) -> None:
-    """Show a verdict: its word in colour, the result, what to do next, and a collapsed section on its certainty."""
+    """Show a verdict: its word in colour, the result, what to do next, and how certain it is."""
     answer(verdict)
     st.markdown(f"**{plain(verdict.next)}**")
     if verdict.explained:
@@ -340,7 +359,7 @@ def answer(verdict: Finding) -> None:
 
 
 def certainty(verdict: Finding) -> None:
-    """Show how sure a verdict is, in a collapsed section; show nothing if that is not known."""
+    """Show how certain a verdict is, in a collapsed section. Show nothing if this is not known."""
     if verdict.sure:
         with st.expander("How sure this is", icon=":material/straighten:"):
             st.markdown(plain(verdict.sure))

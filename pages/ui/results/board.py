@@ -179,7 +179,7 @@ def _verdict(run_id: str) -> None:
 
 
 def _next(run_id: str) -> None:
-    """Draw buttons for the steps that the sentence above recommends as the cheapest way to a tagger."""
+    """Draw buttons for the next steps: use the variants named as the cheapest, or run a larger experiment."""
     icons = {"tagger": "smart_toy", "label": "label", "suggest": "label", "experiment": "query_stats"}
     with st.container(horizontal=True):
         for number, step in enumerate(next_steps(run_id)):

@@ -35,8 +35,10 @@ from pages.ui.runs.panel import run_panel
 from pages.ui.selection.groups import Grouping, grouping
 from pages.ui.widgets import is_dark, plain, pressed, same_command, table, with_place
 
-AGAIN = "selection.again.asked"  # in the session: selection, budget that its scores do not serve, and the reason
-LARGEST_DOWNLOAD = 200_000_000  # largest download in bytes, roughly; larger files are written to the exports folder
+# session key: selection, a budget for which its stored scores are not enough, and the reason
+AGAIN = "selection.again.asked"
+
+LARGEST_DOWNLOAD = 200_000_000  # bytes, estimated; larger files are written to the exports folder
 FORMATS: Mapping[Format, str] = {"txt": "text", "jsonl": "JSONL", "parquet": "Parquet", "folder": "folder for datasets"}
 REASONS = {
     "exact_duplicate": "equal to an earlier sentence",
@@ -56,7 +58,7 @@ COLUMNS = {"score": "Score", "tokens": "Tokens", "text": "Sentence"}
 
 
 def selected(choice_id: str) -> None:
-    """Draw everything below the run panel. It needs only stored scores, so it can be redrawn while a slider moves."""
+    """Draw a finished selection. Only stored scores are used, so it can be redrawn while the user moves a slider."""
     run_id = run_of(choice_id)
     if "domain" in results.removed_inputs(run_id):
         orphaned(choice_id)
@@ -72,14 +74,14 @@ def selected(choice_id: str) -> None:
     _distribution(choice_id, ranked)
     _withheld(ranked)
     _examples(choice_id, ranked, keep, grouping(choice_id, chosen))
-    # Hand edits may have removed every sentence.
+    # Hand edits may have removed all sentences. Then draw the lengths of the selection without these edits.
     _lengths(choice_id, chosen if len(chosen.rows) else ranked)
     _comparison(choice_id)
     same_command("selection.command", command)
 
 
 def _next_pages(choice_id: str) -> None:
-    """Draw links to Explore and Training; the first press also starts the map if there is none."""
+    """Draw links to Explore and Training. The link to Explore also starts the map if there is none."""
     run_id = run_of(choice_id)
     label = "See the selection on a map"
     with st.container(horizontal=True):
@@ -108,9 +110,10 @@ def _numbers(choice_id: str, chosen: Selection) -> None:
 
 
 def _export(choice_id: str, budget: str, keep: Sequence[str], chosen: Selection) -> str:
-    """Offer a download, built on request; folders and large files go to the exports folder.
+    """Draw the field for the export format and the button that exports the selection.
 
-    Return the command that writes the same.
+    Folders and large files are written to the exports folder, others are downloaded. Return the command line for the
+    same export.
     """
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = st.segmented_control(
@@ -123,7 +126,7 @@ def _export(choice_id: str, budget: str, keep: Sequence[str], chosen: Selection)
         )
         name = selections.file_name(choice_id) + ("" if kind == "folder" else f".{kind}")
         write = partial(selections.export, choice_id, budget, keep, format=kind)
-        # About 8 bytes a token.
+        # Text has about 8 bytes per token.
         large = 8 * int(selections.scored(choice_id).lengths[chosen.rows].sum()) >= LARGEST_DOWNLOAD
         if large or kind == "folder":
             asked = pressed("Export", "selection.export", type="primary", icon=":material/folder:")
@@ -136,7 +139,7 @@ def _export(choice_id: str, budget: str, keep: Sequence[str], chosen: Selection)
 
 def _written(write: Callable[[Path], Path], target: Path, asked: bool) -> None:
     written = False
-    with guard():  # shows an error here; the page below stays
+    with guard():  # An error is shown here, and the page below is still drawn.
         written = asked and bool(write(target))
     st.caption("Written to:" if written else "Will be written to:")
     st.code(str(target), language=None, wrap_lines=True)
@@ -211,7 +214,7 @@ def _lengths(choice_id: str, chosen: Selection) -> None:
 
 
 def _comparison(choice_id: str) -> None:
-    """Show how another selection from the same D_C differs."""
+    """Let the user pick another selection from the same D_C, and show which sentences are in only one of the two."""
     names = selection_titles(choices.comparable(choice_id))
     st.subheader("Compared with another selection", anchor=False)
     if not names:
@@ -240,7 +243,7 @@ UNITS = {"fraction": "share", "sentences": "sentences", "tokens": "tokens", "thr
 
 
 def controls(choice_id: str) -> None:
-    """Return the stored budget in its unit, or show why a budget that selects nothing is refused."""
+    """Draw the fields for the budget and its unit, and show why a budget was refused."""
     kept, key = Budget.parse(selections.kept_budget(choice_id)), f"selection.unit.{choice_id}"
     _show(key, kept.unit)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
@@ -258,7 +261,7 @@ def controls(choice_id: str) -> None:
 
 
 def _again(choice_id: str) -> None:
-    """Offer to select again with a budget that the scores of a cascade do not serve."""
+    """If a cascade scored too few sentences for a new budget, say so, and draw the button that scores again."""
     asked, budget, why = st.session_state.get(AGAIN, ("", "", ""))
     if asked != choice_id:
         return
@@ -270,12 +273,12 @@ def _again(choice_id: str) -> None:
 
 
 def _share(choice_id: str, kept: Budget) -> None:
-    # Round, because 0.29 * 100 is 28.999999999999996.
+    # Round to 12 digits, because 0.29 * 100 gives 28.999999999999996.
     share = float(f"{100 * kept.value:.12g}")
     key = _amount(choice_id, kept, share)
     st.slider(
         "Share of the domain corpus",
-        # A typed share may be below the slider's first step.
+        # A share that the user typed in the form may be below 0.1%.
         min(0.1, share),
         100.0,
         step=0.1,
@@ -287,13 +290,13 @@ def _share(choice_id: str, kept: Budget) -> None:
 
 
 def _threshold(choice_id: str, kept: Budget) -> None:
-    """Draw a slider whose steps have few digits, so that the shown command has exactly the same value."""
+    """Draw the slider for a threshold. Its steps have few digits, so that the shown command has the exact value."""
     low, high, decimals = selections.score_range(choice_id)
     key = _amount(choice_id, kept, kept.value)
     way = "at least" if selections.scored(choice_id).scores.prefer == "high" else "at most"
     st.slider(
         f"Take sentences that score {way}",
-        # A typed threshold may lie outside the range of scores.
+        # A threshold that the user typed in the form may be outside the range of the scores.
         min(low, kept.value),
         max(high, kept.value),
         step=10.0**-decimals,
@@ -320,14 +323,14 @@ def _count(choice_id: str, kept: Budget) -> None:
 
 
 def _amount(choice_id: str, kept: Budget, value: float) -> str:
-    """Return the key of the unit's widget, which shows `value`."""
+    """Set the field for the budget to `value`, and return its key, which depends on the unit."""
     key = f"selection.amount.{choice_id}.{kept.unit}"
     _show(key, value)
     return key
 
 
 def _show(key: str, value: object) -> None:
-    """Set a widget if its value differs. Setting it while the user drags it would move it back."""
+    """Set a widget's value if it differs. If it were always set, a slider would jump back while the user drags it."""
     if st.session_state.get(key) != value:
         st.session_state[key] = value
 
@@ -352,9 +355,9 @@ ABOUT_METER = (
 
 
 def meter(choice_id: str, asked: int) -> None:
-    """Compare the estimated number of relevant sentences with `asked`, the number of selected ones.
+    """Show the estimated number of relevant sentences, or the button that starts the estimate.
 
-    Draw the button that starts the estimate if there is none.
+    asked: number of selected sentences, with which the estimate is compared.
     """
     run_id = run_of(choice_id)
     inputs = runs.get(run_id).manifest.inputs

@@ -12,14 +12,14 @@ from pages.ui.corpora.parts import NO_COLUMN, TITLES
 from pages.ui.widgets import table
 
 COLUMNS = {"sentences": "Sentences", "selected": "Selected", "of_group": "of these (%)", "of_selection": "Share (%)"}
-MOST = 100  # rows of the table
+MOST = 100  # largest number of rows of the table
 HELP = "Groups by a column that was kept at import. Exports as JSONL, Parquet and folder contain all columns."
-NONE = "(none)"  # sentences without a value
+NONE = "(none)"  # name of the group of sentences without a value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Grouping:
-    """A column to group by. inside: True, `(n,)`, for the rows of D_C in the chosen group; None for all rows."""
+    """A column to group by. inside: mask, `(n,)`, of the rows of D_C in the chosen group; None for all groups."""
 
     column: str
     inside: BoolArray | None
@@ -30,13 +30,16 @@ class Grouping:
         return TITLES.get(self.column, self.column)
 
     def added(self, choice_id: str, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-        """Return rows of a table with the value of each sentence as `group`."""
+        """Return `rows` with a further key `group`, each sentence's value in the column."""
         values = groups.values_at(choice_id, [row["row"] for row in rows], self.column)
         return [{**row, "group": value or NONE} for row, value in zip(rows, values, strict=True)]
 
 
 def grouping(choice_id: str, chosen: Selection) -> Grouping | None:
-    """Ask for a column and one of its groups, and count the selected sentences of each group; None for no column."""
+    """Ask for a column and one of its groups, and draw a table of selected sentences by group.
+
+    Return None if the user does not group.
+    """
     # The columns of a large corpus are read only on request.
     if not st.toggle("Count by document, year, or client", key="selection.groups", help=HELP):
         return None

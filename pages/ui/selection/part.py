@@ -11,7 +11,7 @@ HELP = "Filters by the columns that were kept at import. Other sentences of the 
 
 
 def part(domain: str) -> dict[str, list[str]]:
-    """Ask which sentences of the domain corpus to score; return {column: values}, {} for all of them."""
+    """Ask which sentences of the domain corpus to score, by columns. Return {column: values}; {} for all sentences."""
     # The columns of a large corpus are read only on request.
     if not domain or not st.toggle(LABEL, key="selection.part", help=HELP):
         return {}
@@ -30,13 +30,13 @@ def part(domain: str) -> dict[str, list[str]]:
 
 
 def narrowed_before(domain: str, where: dict[str, list[str]]) -> str:
-    """Return the fingerprint of the corpus that `narrowed` has already stored; else that of `domain`."""
+    """Return the fingerprint of the corpus that `narrowed` would store, if it exists already; else `domain`."""
     before = corpora.filtered_before(corpora.find(domain), where) if where else None
     return before.fingerprint if before else domain
 
 
 def narrowed(domain: str, where: dict[str, list[str]]) -> str:
-    """Store the sentences to score as a corpus, and return its fingerprint; without a filter, that of `domain`."""
+    """Store the sentences to score as a corpus, and return its fingerprint. If `where` is empty, return `domain`."""
     if not where:
         return domain
     with st.spinner("Filtering the domain corpus"):

@@ -1,4 +1,4 @@
-"""Which strategy suits the task corpus: a comparison of strategies on the corpora of the form."""
+"""Compare strategies on the corpora that are picked in the form, to see which one suits the task corpus."""
 
 from collections.abc import Mapping
 
@@ -19,9 +19,9 @@ COLUMNS = {"strategy": "Strategy", "recall": "Hidden sentences found", "differen
 
 
 def which(options: Mapping[str, object], strategy: str) -> None:
-    """Draw the comparison for the corpora of the form, and the button that starts it.
+    """Draw the comparison of strategies on the corpora in `options`, and the button that starts it.
 
-    options: those of the form. strategy: key of the field for the strategy.
+    options: options of a selection, from the form. strategy: key of the form's field for the strategy.
     """
     task, domain = str(options["task"]), str(options["domain"])
     if not (task and domain):

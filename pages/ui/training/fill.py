@@ -15,16 +15,18 @@ from pages.ui.training.experiment import NUMBERS, TYPED
 from pages.ui.training.variants import arm_names, fill_in
 
 KEY = "training.experiment"
-NAMES = {  # {option: end of its field's key}, if they differ
+NAMES = {  # {option: end of its field's key}, for options whose key does not end in their name
     "encoder": "init",
     "cross_train": "labels",
     "cross_dev": "choices",
     "type_map": "map",
     "difficulty_encoder": "judge",
 }
-TYPED_IN = ("budgets", "seeds", "looks", "type_map", "train_sizes", "cap_tokens")  # lists in a text field
-ROLES = ("task", "domain", "train", "dev", "test")  # their fields belong to the corpora in use
-# Only experts see the fields of these.
+TYPED_IN = ("budgets", "seeds", "looks", "type_map", "train_sizes", "cap_tokens")  # lists typed into a text field
+
+ROLES = ("task", "domain", "train", "dev", "test")  # The keys of their fields contain the corpus in use.
+
+# options with a field that only experts see
 RARE = (
     *("axis", "holdout", "fixed", "transductive", "draw_seed", "difficulty_encoder"),
     *("train_sizes", "draws", "cap_tokens", "transfer_epochs", "allow_download"),
@@ -32,10 +34,10 @@ RARE = (
 
 
 def fill(options: Mapping[str, Any]) -> None:
-    """Set every field of the form to these options, so that nothing typed before remains.
+    """Set every field of the form to these options, so that no earlier entry remains.
 
-    Experts' fields are shown if one of them differs from its default. What has no field is entered as typed variants
-    and typed options of stages.
+    If an option with an expert's field differs from its default, turn on expert mode. Variants and options of stages
+    without a field are put into the fields for typed ones.
     """
     config, state = ExperimentConfig.parse(dict(options)), st.session_state
     fields = ExperimentConfig.model_fields
@@ -48,7 +50,8 @@ def fill(options: Mapping[str, Any]) -> None:
             state[_key(name, config)] = _value(name, getattr(config, name))
     known = arm_names(dict(config))
     first_typed = next((i for i, name in enumerate(config.arms) if name not in known), len(config.arms))
-    fill_in(config.arms[:first_typed])  # variants typed as text follow, so that the order is kept
+    # From the first unknown variant on, all variants are put into the text field, so that their order is kept.
+    fill_in(config.arms[:first_typed])
     _fill_stages(config, config.arms[first_typed:])
 
 
@@ -58,7 +61,7 @@ def _key(name: str, config: ExperimentConfig) -> str:
 
 
 def _value(name: str, value: Any) -> Any:
-    """Return an option as its field shows it."""
+    """Return the value of an option in the form that its field takes."""
     if name in TYPED_IN:
         return ", ".join(map(str, value))
     if name == "axis":
@@ -69,7 +72,7 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _fill_stages(config: ExperimentConfig, arms: tuple[str, ...]) -> None:
-    """Fill in the options of single stages. arms: variants that are not among the choices of the form."""
+    """Fill in the options of stages. arms: variants that the form does not offer, which go into its text field."""
     stages = {stage: dict(getattr(config, stage)) for stage in view.STAGES}
     for stage, name in NUMBERS:
         st.session_state[f"{KEY}.{stage}.{name}"] = stages[stage].pop(name, None)

@@ -27,13 +27,14 @@ from pages.ui.training.fill import fill
 from pages.ui.training.parts import FIRST_EPOCHS, PRESETS, seed_list, settings, several, splits, start_from
 from pages.ui.widgets import config_form, corpus_labels, corpus_picker, listed, plain, size
 
-LONG = 3600.0  # seconds on a processor above which the form recommends another preset
+LONG = 3600.0  # seconds without a GPU above which the form recommends another preset
+
 GB = 1e9
-FEW = 3  # with fewer seeds, the form warns
+FEW = 3  # number of seeds below which the form warns
 
 
 def show(kind: str, options: Mapping[str, Any]) -> None:
-    """Draw the box above Start."""
+    """Draw the box above the button Start: expected steps, time, memory and disk space. kind: kind of run."""
     with st.container(border=True, key="training-preflight"):
         st.markdown("**Before you start**")
         seconds = _experiment(options) if kind == "experiment" else _single(kind, options)
@@ -50,7 +51,7 @@ def show(kind: str, options: Mapping[str, Any]) -> None:
 
 
 def _foresight(options: Mapping[str, Any]) -> None:
-    """Show the smallest difference that the experiment can detect; warn if there are too few seeds."""
+    """Show the smallest difference that the experiment can detect, as a warning if it has fewer than `FEW` seeds."""
     foresight = experiments.foresight(options)
     if foresight.seeds < FEW:
         st.warning(plain(foresight.in_words()), icon=":material/casino:")
@@ -98,7 +99,10 @@ def _experiment(options: Mapping[str, Any]) -> float | None:
 
 
 def _numbers(seconds: float | None, memory: float | None, disk: float | None, least: str) -> None:
-    """Show time, memory and disk space next to what is available."""
+    """Show the expected time in seconds, and memory and disk space in GB. Warn if less memory or space is free.
+
+    least: words before the memory if it is a lower bound, else "".
+    """
     st.metric("Time, about", "not known yet" if seconds is None else duration(seconds), width="content")
     free, _ = machine.memory()
     of = "GPU memory" if machine.device() == "gpu" else "memory"
@@ -121,7 +125,7 @@ def _numbers(seconds: float | None, memory: float | None, disk: float | None, le
 
 
 def _processor(seconds: float | None, preset: str) -> None:
-    """Show what to expect when this trains without a GPU."""
+    """Show the expected time without a GPU, and recommend another preset if it is long. seconds: None if unknown."""
     text = f"No GPU here: this trains on {cores()} processor cores"
     text += "." if seconds is None else f", in about {duration(seconds)}."
     if preset == "paper" and (seconds is None or seconds > LONG):
@@ -130,7 +134,7 @@ def _processor(seconds: float | None, preset: str) -> None:
 
 
 def _time_it(kind: str, options: Mapping[str, Any]) -> None:
-    """Offer to time this machine, which an estimate needs, if there is text to do it on."""
+    """Draw the button that times this machine for an estimate, or a note if there is no text to time it on."""
     asked = _calibration(kind, options)
     if asked is None:
         st.caption("An estimate shows after the first steps. The next run of this kind has one from the start.")
@@ -151,7 +155,7 @@ def _calibration(kind: str, options: Mapping[str, Any]) -> dict[str, Any] | None
 
 
 def fewer_labels(options: Mapping[str, object], key: str) -> dict[str, object]:
-    """Offer to train on fewer labels if all of them take hours, and return the options."""
+    """If an experiment would take hours, offer to train on fewer labels. Return the options, changed or not."""
     offer, whole = experiments.shorter(options), experiments.cost_if_known(options)
     if offer is None or whole is None:
         return dict(options)
@@ -170,7 +174,7 @@ def fewer_labels(options: Mapping[str, object], key: str) -> dict[str, object]:
 
 
 def not_estimated(options: Mapping[str, object]) -> None:
-    """Say which estimates of more labels are impossible, and why."""
+    """Show which estimates of a score with more labels are impossible, and why."""
     for words in experiments.not_estimated(options):
         st.info(plain(words))
 
@@ -180,7 +184,7 @@ HELD = "Sentences of the dev and test sets and their near duplicates: reading th
 
 
 def options(kind: str) -> dict[str, Any] | None:
-    """Ask for the options of a training run, and return them; None while a corpus is missing."""
+    """Draw the form of a kind of training run and return its options; None while a corpus is missing."""
     return {"pretrain": _pretrain, "finetune": _finetune, "experiment": experiment.options}[kind]()
 
 
@@ -199,14 +203,17 @@ def _pretrain() -> dict[str, Any] | None:
 
 
 def _text() -> tuple[str, ...]:
-    """Ask for the text to pre-train on: a selection with its hand edits, and whole corpora."""
+    """Ask for the text to pre-train on, whole corpora and a selection, and return fingerprints.
+
+    A selection is stored as a corpus, with its hand edits.
+    """
     roles, here = corpora.roles(), corpus_labels(corpora.listed())
     whole = st.multiselect(
         "Text to pre-train on",
         list(here),
         [roles["task"]] if "task" in roles else [],
         here.__getitem__,
-        # One field per task corpus: another one resets it.
+        # The key contains the task corpus, so that a new one resets the field.
         key=f"training.corpora.{roles.get('task')}",
         placeholder="pick corpora",
         help="The task corpus alone, or the task corpus and a selection. An experiment shows which helps more.",
@@ -226,9 +233,9 @@ def _text() -> tuple[str, ...]:
 
 
 def follow_address() -> bool:
-    """Fill in what the address names, once: a selection, an experiment, or the form of an experiment.
+    """Fill in the form for a selection or an experiment in the URL, or choose the form that the URL names.
 
-    Return True if the form was filled in.
+    Do this only once per URL. Return True if it was done.
     """
     if again := str(st.query_params.get(AGAIN, "")):
         return _follow_experiment(again)
@@ -248,8 +255,11 @@ def follow_address() -> bool:
 
 
 def _follow_experiment(run_id: str) -> bool:
-    """Fill in an experiment that would decide what `run_id` left open. Return True if the form was filled in."""
-    if "training.kind" in st.session_state:  # a field of this page, which is forgotten when the page is left
+    """Fill in a larger experiment that would decide the question that the experiment `run_id` left open.
+
+    Return True if the form was filled in.
+    """
+    if "training.kind" in st.session_state:  # The field exists, so the user has not just come to this page.
         return False
     known = run_id in [run.id for run in runs.listed("experiment", state="succeeded")]
     if not known or not (options := deciding_options(run_id)):
@@ -285,7 +295,7 @@ def _finetune() -> dict[str, Any] | None:
 
 
 def _unlabelled() -> dict[str, Any]:
-    """Ask for sentences without labels to learn from too; return {} if none are picked."""
+    """Ask for unlabelled sentences and lists of names to learn from too. Return the options, {} if none are picked."""
     with st.expander("Sentences without labels too", icon=":material/auto_awesome:"):
         st.caption(
             "A first tagger labels these sentences, and a second one also learns from the names that the first is sure "
@@ -303,7 +313,7 @@ def _unlabelled() -> dict[str, Any]:
 
 
 def _first() -> dict[str, Any]:
-    """Ask for another labelled corpus to train on first; return {} if none is picked."""
+    """Ask for another labelled corpus to train on first. Return the options, {} if none is picked."""
     with st.expander("Labels of another corpus first", icon=":material/step_into:"):
         st.caption(
             "The tagger trains on them, then on your training set. Types with the same name keep what was learnt; "

@@ -1,4 +1,4 @@
-"""A training on the page: its live curves, the queue, a restart with less memory, and its result."""
+"""A training run on the page: its live curves, the queue, a restart with less memory, and its result."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,8 @@ SMALL = {
     "gpu_busy": "GPU busy (%)",
 }
 SIDE_BY_SIDE = 3  # small charts in a row
-STAGES = {  # stages of a tagger's training; "" is the main one
+
+STAGES = {  # {stage of a tagger's training: description}; "" is the main stage
     "": "",
     "head": "the head alone",
     "first": "on the first corpus",
@@ -64,7 +65,7 @@ CURVES = {
 
 
 def live(run_id: str, state: RunState) -> None:
-    """Draw the live curves below a training's panel. The pickers are outside of the redrawn part."""
+    """Draw the curves of a training run. They are updated in a fragment that does not contain the fields above them."""
     trainings = training.trainings(run_id)
     config = runs.get(run_id).manifest.config
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -81,12 +82,15 @@ def live(run_id: str, state: RunState) -> None:
 
 
 def _training(run_id: str, shown: str | None) -> Run:
-    """Return the training to draw: the chosen one, else the latest, else the run itself."""
+    """Return the run whose curves to draw: `shown`, else the latest training within `run_id`, else `run_id` itself."""
     return runs.get(shown) if shown else (training.trainings(run_id) or [runs.get(run_id)])[-1]
 
 
 def _which(run_id: str, trainings: Sequence[Run], active: bool) -> str | None:
-    """Ask which training of an experiment to show; None: the running one, or the last if the experiment has ended."""
+    """Ask which training of an experiment to show, and return its id.
+
+    Return None, the default, for the running training, or for the last one if the experiment has ended.
+    """
     names = run_titles(trainings)
     latest = "the running one" if active else "the last one"
     return st.selectbox(
@@ -95,7 +99,10 @@ def _which(run_id: str, trainings: Sequence[Run], active: bool) -> str | None:
 
 
 def _types(run_id: str, train: str | None) -> list[str]:
-    """Ask for types whose F1 to draw next to the total; by default the two most frequent."""
+    """Ask for entity types whose F1 to draw next to the total, and return them. Default: the two most frequent.
+
+    train: fingerprint of the training set.
+    """
     if not train:
         return []
     try:
@@ -109,7 +116,7 @@ def _types(run_id: str, train: str | None) -> list[str]:
 
 
 def _every_tagger(run_id: str) -> None:
-    """Draw the dev scores of all taggers of an experiment so far in one chart."""
+    """Draw the dev F1 of all taggers that an experiment has trained so far in one chart."""
     with guard():
         scores = training.tagger_curves(run_id)
         if len(scores) < 2:
@@ -125,7 +132,8 @@ def _every_tagger(run_id: str) -> None:
 def _curves(run_id: str, shown: str | None, types: Sequence[str], kind: str, over: str) -> None:
     with guard():
         run = _training(run_id, shown)
-        if run.manifest.kind != kind:  # the experiment has reached another stage; only taggers have F1 by type
+        # If the experiment now trains another kind of model, rerun the page: only taggers have the field for types.
+        if run.manifest.kind != kind:
             st.rerun(scope="app")
         trainings = training.trainings(run_id)
         if not trainings:
@@ -193,7 +201,7 @@ def _charts(metrics: Sequence[Metric], types: Sequence[str], over: str) -> None:
 
 
 def _in_epochs(metrics: Sequence[Metric]) -> list[Metric]:
-    """Return curves over epochs. A curve whose seed has not ended an epoch of its stage yet is left out."""
+    """Return the curves with steps converted to epochs. Leave out those that have not reached the end of an epoch."""
     ends: dict[tuple[str, int | None], int] = {}
     for metric in metrics:
         if metric.name in (*SCORES, *HELD_OUT) and metric.steps.max() > 0:
@@ -217,7 +225,11 @@ def _chart(
     over: str,
     height: int = 260,
 ) -> None:
-    """Draw one chart. names: {metric: its line}. types: {type: its line} for metrics by type."""
+    """Draw one chart of some metrics.
+
+    names: {metric to draw: label of its line}. types: {entity type to draw: label of its line}, for metrics by type.
+    over: the axis, steps or epochs. height: pixels.
+    """
     wanted = list(types or {"": ""})
     drawn = [metric for metric in metrics if metric.name in names and metric.type in wanted]
     drawn.sort(key=lambda metric: wanted.index(metric.type))
@@ -229,18 +241,18 @@ def _chart(
         return
     dots = height > 200 and "loss" not in names
     figure = plot.curves(lines, y=heading, x=over, height=height, dots=dots, dark=is_dark())
-    # One key for all trainings, so that points are added to the existing chart.
+    # All trainings have the same key, so that the browser updates the chart instead of drawing a new one.
     st.altair_chart(figure, key=f"training.chart.{heading}", alt=f"{heading} over {over}; a table is below")
 
 
 def _line(metric: Metric, name: str, seed: int | None) -> plot.Line:
-    """Return the line of a metric. seed: the current seed; lines of other seeds are pale."""
+    """Return the line of a metric in a chart. seed: the seed in training; lines of other seeds are pale."""
     part = "" if metric.seed is None else f"seed {metric.seed}"
     return plot.Line(name=name, part=part, steps=metric.steps, values=metric.values, pale=metric.seed != seed)
 
 
 def _watched(run_id: str) -> None:
-    """Draw some dev sentences, as labelled and as the tagger finds them at its newest evaluation."""
+    """Draw some dev sentences with the entities that the tagger found at its latest evaluation, and the gold labels."""
     now = training.watched_epoch(run_id)
     if now is None or not now.sentences:
         return
@@ -256,7 +268,7 @@ def _watched(run_id: str) -> None:
 
 
 def _table(metrics: Sequence[Metric]) -> None:
-    """Draw the latest numbers of the charts, and the number of points."""
+    """Draw the number of points of the charts, and a table with the last, lowest and highest value of each curve."""
     n = sum(len(metric.steps) for metric in metrics)
     step = max(int(metric.steps[-1]) for metric in metrics if metric.seed == metrics[-1].seed)
     words = [f"Step {step:,}", f"{count(n, 'point')}; the chart draws at most {plot.MOST:,}"]
@@ -285,7 +297,7 @@ RESULTS = "pages/6_Results.py"
 
 
 def queue(run_id: str, key: str) -> None:
-    """Show other running and queued trainings; one at a time uses the device."""
+    """Show the other training runs that are running or waiting. Only one at a time uses the machine."""
     others = _others(run_id)
     if others:
         with st.container(border=True, key=f"{key}.queue"):
@@ -294,7 +306,10 @@ def queue(run_id: str, key: str) -> None:
 
 
 def _others(run_id: str) -> list[str]:
-    """Return the other training runs that run or wait, oldest first, which is usually the order in which they run."""
+    """Return the ids of other training runs that are running or waiting, oldest first.
+
+    They usually run in this order.
+    """
     trainings = runs.own(*training.TRAININGS)
     return [run.id for run in reversed(trainings) if run.id != run_id and runs.state(run.id).active]
 
@@ -312,8 +327,8 @@ def _queue(run_id: str, others: Sequence[str]) -> None:
 
 
 def smaller(run_id: str, state: RunState, key: str) -> None:
-    """Offer to start the training again with less memory, if it failed, or may have failed, for lack of memory."""
-    # A system without memory may kill a process without a message; the run is then interrupted.
+    """If a training may have failed for lack of memory, draw the button that starts it again with smaller batches."""
+    # A system that runs out of memory may kill the process without a message. The run is then interrupted.
     if not (state.out_of_memory or state.state == "interrupted"):
         return
     instead = training.halved(run_id)
@@ -335,7 +350,7 @@ def smaller(run_id: str, state: RunState, key: str) -> None:
 
 
 def result(run_id: str) -> None:
-    """Show the result: scores, the model's folder, and how to use it."""
+    """Show the result of a finished training run: scores, the model's folder, and how to use the model."""
     kind = runs.get(run_id).manifest.kind
     {"pretrain": _pretrained, "finetune": _finetuned, "experiment": _experiment, "study": _study}[kind](run_id)
     if kind != "pretrain":
@@ -391,7 +406,7 @@ def _finetuned(run_id: str) -> None:
 
 
 def _by_type(test: OverSeeds) -> None:
-    """Show F1 of every type with its interval, best first, and the macro F1."""
+    """Show the test F1 of each entity type with its interval, the best type first, and the macro F1."""
     types = sorted(test.by_type.items(), key=lambda pair: -pair[1])
     rows = [{"type": name, "f1": with_interval(f1, test.intervals.get(name))} for name, f1 in types]
     rows += [{"type": MACRO, "f1": f"{mean(test.macro_f1):.2f}"}] if test.macro_f1 else []
@@ -401,7 +416,7 @@ def _by_type(test: OverSeeds) -> None:
 
 
 def _decodings(test: OverSeeds) -> None:
-    """Show the scores of the taggers with every decoding."""
+    """Show the test F1 of each seed by decoding."""
     rows = [
         {"name": name, "how": DECODINGS.get(name, ""), "f1": ", ".join(f"{f1:.1f}" for f1 in f1s)}
         for name, f1s in test.decodings.items()
@@ -422,7 +437,7 @@ KEPT = {
 
 
 def _confidence(run_id: str, tuned: FinetuneResult) -> None:
-    """Show how well confidences are calibrated, and what a minimum confidence costs."""
+    """Show how well confidences are calibrated, and precision and recall by minimum confidence."""
     rows = results.least_confidences(run_id)
     if not rows or not tuned.dev.calibration:
         return

@@ -16,7 +16,10 @@ KEY = "training.experiment"
 
 
 def others() -> tuple[list[str], dict[str, dict[str, Any]]]:
-    """Ask for a ready model and a language model; return the names of their variants, and options of `llm`."""
+    """Ask for a ready model and a language model.
+
+    Return the names of their variants, and {"llm": options} if the language model's host needs consent.
+    """
     left, right = st.columns(2)
     with left:
         folder = ready_model(KEY)
@@ -29,7 +32,7 @@ def others() -> tuple[list[str], dict[str, dict[str, Any]]]:
 
 
 def ready_model(key: str) -> str:
-    """Ask for a ready model; return its folder, "" without one. key: beginning of the fields' keys."""
+    """Ask for the folder of a ready model, and return it; "" for none. key: prefix of the widget keys."""
     folder = st.text_input(
         "Folder of a ready model",
         key=f"{key}.folder",
@@ -45,9 +48,10 @@ def ready_model(key: str) -> str:
 
 
 def language_model(key: str) -> dict[str, Any] | None:
-    """Ask for a language model and its server; return the options of `llm`, None without one.
+    """Ask for a language model and its server. Return the options of an `llm` run, or None.
 
-    key: beginning of the fields' keys.
+    None means that no model is given, that the address is wrong, or that the user has not agreed to send text to
+    another computer. key: prefix of the widget keys.
     """
     model = st.text_input(
         "Language model",

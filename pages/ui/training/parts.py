@@ -26,7 +26,7 @@ HELP = "word2vec, GloVe or fastText (.vec) as text, plain or .gz. The file is re
 
 
 def vectors_import() -> None:
-    """Draw the imported vectors, the import form, and the progress of the latest import."""
+    """Draw a table of the imported word vectors, the form that imports some, and the progress of the latest import."""
     with st.expander("External word vectors (GloVe, word2vec, fastText)", icon=":material/match_word:"):
         if here := list(training.imported_vectors().values()):
             names = {"name": "Name", "words": "Words", "dimension": "Dimensions"}
@@ -61,13 +61,16 @@ def _form() -> None:
 
 
 def picked(name: str, label: str, key: str, why: str) -> str:
-    """Ask for one of the imported vectors, or none. name: name of the option."""
+    """Ask for one of the imported word vectors, and return its name; "" for none.
+
+    name: name of the option. key: prefix of the widget key. why: help text.
+    """
     names = ["", *(one.name for one in training.imported_vectors().values())]
     return str(st.selectbox(label, names, format_func=lambda name: name or "none", key=f"{key}.{name}", help=why))
 
 
 def several_picked(key: str) -> tuple[str, ...]:
-    """Ask for several of the imported vectors; () if there are none."""
+    """Ask for any number of the imported word vectors, and return their names. Draw nothing if there are none."""
     names = [one.name for one in training.imported_vectors().values()]
     if not names:
         return ()
@@ -89,7 +92,10 @@ CUSTOM = "You set every option. Empty fields keep the default."
 
 
 def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
-    """Ask for corpora by role, prefilled with the roles set on the page Corpora."""
+    """Ask for the corpora of some roles, and return {role: fingerprint}, "" for none.
+
+    The default is the roles set on the page Corpora. kind: kind of run, part of the widget keys.
+    """
     roles, picked = corpora.roles(), {}
     for column, name in zip(st.columns(len(names)), names, strict=True):
         with column:
@@ -100,7 +106,7 @@ def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def start_from(kind: str) -> str:
-    """Ask for the encoder to start from: the bundled one, a finished pre-training, or a typed name."""
+    """Ask for the encoder to start from: the bundled one, a finished pre-training, or a typed name. Return it."""
     names = _encoders()
     picked = st.selectbox(
         "Start from",
@@ -115,7 +121,7 @@ def start_from(kind: str) -> str:
 
 
 def encoder_axis(kind: str) -> tuple[str, ...]:
-    """Ask for further encoders; every variant is then also run with each of them."""
+    """Ask for further encoders with which every variant is run too. Return them as `encoder:NAME`."""
     names = _encoders()
     picked = st.multiselect(
         "Also run every variant with these encoders",
@@ -131,19 +137,19 @@ def encoder_axis(kind: str) -> tuple[str, ...]:
 
 
 def _encoders() -> dict[str, str]:
-    """Return the encoders to start from, with their names: the bundled one, runs, and fetched ones."""
+    """Return {encoder: label} of the bundled encoder, finished `pretrain` runs, and downloaded encoders."""
     done = run_titles(runs.listed("pretrain", state="succeeded"), lambda run: encoder(run.id))
     return {BUNDLED: BUNDLED_SAYS} | done | {e.name: e.says for e in encoders.offered() if e.here}
 
 
 def _as_encoder(name: str) -> str:
-    """Return an encoder's name, or the folder of a pre-training's model."""
+    """Return the folder of the model if `name` is a `pretrain` run, else `name` itself."""
     done = {run.id for run in runs.listed("pretrain", state="succeeded")}
     return str(deliver.model_folder(name)) if name in done else name
 
 
 def seed_list(kind: str, default: str) -> tuple[str, ...]:
-    """Ask for seeds."""
+    """Ask for seeds, and return them. kind: kind of run, part of the widget key. default: seeds as text."""
     return listed(
         st.text_input(
             "Seeds", default, key=f"training.{kind}.seeds", help="One tagger each, such as 1, 2, 3; 5 for a claim."
@@ -160,10 +166,10 @@ def several(
     at_first: Sequence[str] = (),
     without: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Ask for any number of corpora; return fingerprints.
+    """Ask for any number of corpora, and return their fingerprints.
 
-    labelled: offer labelled corpora only. at_first: the default. without: fingerprints that are not offered, unless the
-    field has them already, as after a repeated experiment filled the form.
+    why: help text. labelled: True to offer only labelled corpora. at_first: the default. without: corpora not to offer,
+    unless the field has them already because a repeated experiment filled the form.
     """
     without = set(without).difference(st.session_state.get(key, ()))
     offered = (corpus for corpus in corpora.listed() if corpus.labelled or not labelled)
@@ -182,12 +188,15 @@ def several(
 
 
 def worded(name: str, label: str, words: Mapping[str, str]) -> str:
-    """Ask for an option with few values, each described in words."""
+    """Ask for the value of an experiment's option, and return it. words: {value: description}."""
     return str(st.selectbox(label, list(words), 0, words.__getitem__, key=f"training.experiment.{name}"))
 
 
 def settings(kind: str, own: Sequence[str], presets: Sequence[str] = USUAL) -> dict[str, Any]:
-    """Ask for the preset, and under `custom` for all options except those that the form asks for elsewhere (`own`)."""
+    """Ask for the preset and, if it is `custom`, for all options that have no other field. Return these options.
+
+    kind: kind of run. own: options that the form asks for elsewhere. presets: presets to offer.
+    """
     meaning = MEANING | ({"paper": MEANING["paper"] + AND_BIAS} if kind == "experiment" else {})
     preset = preset_picker(f"training.{kind}.preset", meaning, presets)
     if preset != "custom":
@@ -203,10 +212,13 @@ def settings(kind: str, own: Sequence[str], presets: Sequence[str] = USUAL) -> d
 
 
 def preset_picker(key: str, meaning: Mapping[str, str], presets: Sequence[str] = USUAL) -> str:
-    """Ask for the preset; `custom` is for experts. meaning: description of each other preset."""
+    """Ask for the preset, and return it. Only experts can choose `custom`.
+
+    meaning: {preset: description}, for all but `custom`.
+    """
     if not preferences.expert():
         presets = [name for name in presets if name != "custom"]
-        # Streamlit refuses a value that is no longer among the options.
+        # Forget `custom`, because Streamlit raises an error for a value that is not among the choices.
         if st.session_state.get(key) == "custom":
             del st.session_state[key]
     preset: str = st.segmented_control(
@@ -217,14 +229,17 @@ def preset_picker(key: str, meaning: Mapping[str, str], presets: Sequence[str] =
 
 
 def use_custom(kind: str, values: Mapping[str, Any]) -> None:
-    """Fill in fields under Custom, and turn on Expert to show them. Used as a button's `on_click`."""
+    """Choose the preset Custom, fill in fields below it, and turn on expert mode. For the `on_click` of a button.
+
+    kind: kind of run. values: {option: value}.
+    """
     preferences.set_expert(True)
     for name, value in {"preset": "custom", **values}.items():
         st.session_state[f"training.{kind}.{name}"] = value
 
 
 def _option(config: type[Config], name: str, prefix: str) -> dict[str, Any]:
-    """Draw the field of an option. For an option that names a corpus, draw a picker that may stay empty."""
+    """Draw the field of an option, and return {option: value}. If the option names a corpus, the value may be ""."""
     field = config.model_fields[name]
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
     label = name.replace("_", " ").capitalize()
@@ -239,6 +254,6 @@ def _option(config: type[Config], name: str, prefix: str) -> dict[str, Any]:
 
 
 def _elsewhere(config: type[Config], name: str) -> bool:
-    """Return True if an option has no field, because it is filled in automatically."""
+    """Return True if the form must not show an option, because Winnow sets it."""
     extra = config.model_fields[name].json_schema_extra
     return isinstance(extra, dict) and bool(extra.get("hidden"))

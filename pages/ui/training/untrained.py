@@ -1,4 +1,4 @@
-"""Tag test sets without training, on the page Training: by lists of names, a ready model, or a language model."""
+"""Tag test sets without training: by lists of names, a ready model, or a language model."""
 
 from typing import Any
 
@@ -21,7 +21,8 @@ from pages.ui.widgets import config_form, corpus_picker, listed, plain, pressed,
 
 KEY = "training.untrained"
 WAYS = {"dictionary": "Look names up", "zero-shot": "A ready model", "llm": "A language model"}
-READS = {"dictionary": ("test",), "zero-shot": ("dev", "test"), "llm": ("train", "test")}  # splits to ask for
+# {kind of run: roles of the corpora to ask for}
+READS = {"dictionary": ("test",), "zero-shot": ("dev", "test"), "llm": ("train", "test")}
 WHAT = {
     "dictionary": "Looks up names of lists, or of the training set, in the test set.",
     "zero-shot": "Tags the test set with a token classifier that others trained. It is loaded from a folder, without a "
@@ -46,7 +47,7 @@ HEADINGS = {
 
 
 def options() -> tuple[str, dict[str, Any]] | None:
-    """Ask for a way to tag the test sets; return the kind of run and its options, None while something is missing."""
+    """Ask how to tag the test sets. Return the kind of run and its options; None while something is missing."""
     kind = st.segmented_control(
         "Way", list(WAYS), format_func=WAYS.__getitem__, default="dictionary", required=True, key=f"{KEY}.way"
     )
@@ -81,7 +82,7 @@ def _dictionary() -> dict[str, Any] | None:
         st.info(LISTS)
         page_link(CORPORA, label="Import a list of names", icon=":material/upload_file:")
     at_first = [corpus.fingerprint for corpus in lists] or [roles[role] for role in ("train",) if role in roles]
-    # The key includes the lists, so that the field shows a list that was imported since.
+    # The key contains the lists, so that a list imported later is preselected too.
     key = f"{KEY}.names.{'.'.join(at_first)}"
     why = "Or other labelled corpora, whose names are then used."
     names = several("Lists of names", key, why, labelled=True, at_first=at_first)
@@ -131,7 +132,7 @@ def _language_model() -> dict[str, Any] | None:
 
 
 def result(run_id: str) -> None:
-    """Show the scores of a finished run, and where its entities can be used."""
+    """Show the scores of a finished run, and links to the pages that can use its entities."""
     run = results.untrained(run_id)
     st.caption(plain(run.about))
     for name, test in run.tests:

@@ -1,4 +1,4 @@
-"""Fields for the variants of an experiment, in groups, with the time of each, what it needs, and a person's work."""
+"""Fields for the variants of an experiment in groups, with the time, inputs and human work that each needs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -51,8 +51,10 @@ VALUED = {
     "base+high": "{0} random labelled sentences, and {0} whose mentions are revealed by their name",
 }
 
-KEY = "training.experiment.arms"  # beginning of the fields' keys
-ORDER = "training.experiment.order"  # the picked variants in the order of picking, over all groups
+KEY = "training.experiment.arms"  # prefix of the widget keys
+
+ORDER = "training.experiment.order"  # session key: picked variants of all groups, in the order of picking
+
 TEXT, LABELS, READY, OTHER = "text", "labels", "ready", "other"
 GROUPS = (TEXT, LABELS, READY, OTHER)
 FOLDED = {
@@ -73,7 +75,8 @@ ICONS = {
     READY: ":material/smart_toy:",
     OTHER: ":material/tune:",
 }
-FIRST = (NONE, RANDOM, DEFAULT_STRATEGY)  # listed first in their group
+FIRST = (NONE, RANDOM, DEFAULT_STRATEGY)  # variants that are listed first in their group
+
 NEEDS = {  # {option that a variant needs: what the user gives}
     "task": "task corpus",
     "domain": "domain corpus",
@@ -85,7 +88,7 @@ NEEDS = {  # {option that a variant needs: what the user gives}
 }
 ELSE = "lists of names, else those of the training set"
 OPTIONAL = {"dictionary": ELSE, "distant": ELSE}
-# Variants that are offered once a value is picked: {first part of the name: (group, label, what it needs)}.
+# Variants that are offered only once their input is picked: {first part of the name: (group, label, input)}.
 WAITING = {
     "transfer": (LABELS, "The labels of another corpus first, then your own", NEEDS["transfer"]),
     "skl": (LABELS, "Sentences of another labelled corpus whose labels agree with yours", NEEDS["assisting"]),
@@ -97,7 +100,7 @@ WAITING = {
 COLUMNS = {"variant": "Variant", "time": "Time here", "needs": "Needs", "person": "Your time"}
 WRAPPED = ("variant", "needs", "person")
 MISSING = "not picked yet"
-FURTHER = "Sources, borrowed labels, lists of names, harder test sets"  # the fields for what variants need
+FURTHER = "Sources, borrowed labels, lists of names, harder test sets"  # heading of the fields for variants' inputs
 ABOVE = f"Pick them under “{ASKED[TEXT]}”. Each is pre-trained on the task corpus and on what it selects."
 BELOW = f"What is not picked yet is picked under “{FURTHER}”, or in the fields above."
 UNTIMED = "not timed yet"
@@ -129,10 +132,10 @@ def arm_label(name: str) -> str:
 
 
 def arm_names(further: Mapping[str, Any], lines: Sequence[str] = ()) -> list[str]:
-    """Return the names of variants to choose from; values come from the corpora and vectors that were picked.
+    """Return the names of the variants to offer. Some contain the name of a picked corpus or of word vectors.
 
-    further: the `sources`, the `imported_vectors`, the `transfer` corpora and the `assisting` corpus of the experiment.
-    lines: names of reference variants that have a value, such as `labels:+100`.
+    further: the options `sources`, `imported_vectors`, `transfer` and `assisting` of the experiment. lines: names of
+    reference variants to offer, such as `zero-shot:FOLDER`.
     """
     values = {
         "SOURCE": [corpora.find(source).name for source in further["sources"]],
@@ -149,7 +152,7 @@ def arm_names(further: Mapping[str, Any], lines: Sequence[str] = ()) -> list[str
 
 
 def group_of(arm: Arm) -> str:
-    """Return the group in which a variant is offered."""
+    """Return the group of fields in which a variant is offered."""
     if arm.reference:
         return READY
     if arm.adapts or arm.name in (NONE, *CONTROLS):
@@ -158,7 +161,7 @@ def group_of(arm: Arm) -> str:
 
 
 def grouped(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return {group: names of its variants}, with `FIRST` first."""
+    """Return {group: names of its variants}. In each group, the variants of `FIRST` are first."""
     found: dict[str, list[str]] = {group: [] for group in GROUPS}
     for name in sorted(names, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST)):
         found[group_of(find(name))].append(name)
@@ -166,12 +169,12 @@ def grouped(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def key_of(group: str) -> str:
-    """Return the key of a group's field."""
+    """Return the widget key of a group's field."""
     return KEY if group == TEXT else f"{KEY}.{group}"
 
 
 def fill_in(names: Sequence[str]) -> None:
-    """Set the fields of all groups, and open the groups that have a variant."""
+    """Set the fields of all groups to these variants, and open the groups that contain one."""
     for group, own in grouped(names).items():
         st.session_state[key_of(group)] = [name for name in names if name in own]
         st.session_state[f"{KEY}.open.{group}"] = bool(own) and group != TEXT
@@ -180,10 +183,11 @@ def fill_in(names: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picked:
-    """The picked variants, and the places in which `show` writes what each takes.
+    """The picked variants, and the containers in which `show` draws tables of what each variant needs.
 
-    arms: in the order of picking. offered: {group: names of its variants}. options: options of an experiment that the
-    fields of ready models bring. places: {group: place of its table}, only of open groups, and "" for the picked ones.
+    arms: the picked variants in the order of picking. offered: {group: variants to choose from}. options: options of
+    the experiment set by the fields for ready models. places: {open group: container for its table}; the key "" is for
+    the table of picked variants.
     """
 
     arms: Sequence[str]
@@ -193,7 +197,10 @@ class Picked:
 
 
 def ask(further: Mapping[str, Any], at_first: Sequence[str]) -> Picked:
-    """Ask for variants, group by group. further: as in `arm_names`. at_first: variants that are picked at first."""
+    """Draw the fields for the variants of each group, and return what is picked.
+
+    further: see `arm_names`. at_first: variants that are picked by default.
+    """
     if KEY not in st.session_state:
         st.session_state.pop(ORDER, None)
     top, boxes = st.container(), {group: _box(group) for group in GROUPS}
@@ -232,7 +239,7 @@ def _field(group: str, names: Sequence[str], at_first: Sequence[str]) -> list[st
 
 
 def look_names_up(names: Iterable[str]) -> bool:
-    """Return True if a variant reads lists of names. An unknown name counts as one that does not."""
+    """Return True if one of these variants reads lists of names. Ignore unknown variants."""
     for name in names:
         with suppress(ConfigError):
             if "dictionary" in find(name).needs or name.partition(":")[0] in OPTIONAL:
@@ -241,15 +248,16 @@ def look_names_up(names: Iterable[str]) -> bool:
 
 
 def show(picked: Picked, given: Mapping[str, Any], *, wrong: str = "") -> None:
-    """Show for each variant the time that it takes here, what it needs, and how long a person must work for it.
+    """Show for each variant the time that it takes on this machine, its inputs, and the human work for it.
 
-    given: options of the experiment. wrong: their error; then the times are those of the variants that lack nothing.
+    given: options of the experiment. wrong: error in these options, "" for none. With an error, times are shown only
+    for variants that have all inputs.
     """
     lacking = [name for name in picked.arms if _lacks(find(name), given)]
     arms = [name for name in picked.arms if name not in lacking] if wrong else given["arms"]
     given = {**given, "arms": tuple(arms)}
     own = view.seconds_by_arm(given) if arms else {}
-    # With the baselines that are added. Without times, a typed variant may be unknown.
+    # `own` includes the baselines that are added. After an error, leave out typed variants, which may be unknown.
     chosen = list(dict.fromkeys((*own, *(picked.arms if wrong else arms))))
     rest = {group: [name for name in names if name not in chosen] for group, names in picked.offered.items()}
     rest = {group: rest[group] for group in picked.places if group}
@@ -289,7 +297,7 @@ def _row(name: str, seconds: Mapping[str, float], given: Mapping[str, Any]) -> d
 
 
 def _words(name: str) -> str:
-    """Describe a variant; a strategy by how it selects."""
+    """Return a description of a variant with its name. For a strategy, it says how the strategy selects."""
     if name in STRATEGIES and name not in PLAIN:
         return f"{STRATEGIES[name].summary.rstrip('.')} ({name})"
     label = arm_label(name)
@@ -297,7 +305,7 @@ def _words(name: str) -> str:
 
 
 def _lacks(arm: Arm, given: Mapping[str, Any]) -> list[str]:
-    """Return the options that a variant needs and that are not picked yet."""
+    """Return the options that a variant needs but that the user has not picked yet."""
     have = {
         **given,
         "words": given["sources"] or given.get("imported_vectors"),
@@ -307,7 +315,7 @@ def _lacks(arm: Arm, given: Mapping[str, Any]) -> list[str]:
 
 
 def _missing(name: str, given: Mapping[str, Any]) -> str:
-    """Return a sentence that says what a picked variant lacks, and what to do."""
+    """Return a message that says which inputs a picked variant lacks, and what to do."""
     needs = " and ".join(NEEDS[option] for option in _lacks(find(name), given))
     return (
         f"This experiment cannot start yet. “{arm_label(name)}” needs {needs}: pick this under “{FURTHER}”, or leave"
@@ -316,7 +324,7 @@ def _missing(name: str, given: Mapping[str, Any]) -> str:
 
 
 def _needs(arm: Arm, given: Mapping[str, Any]) -> str:
-    """Return what a variant needs besides the labels, and what of it is not picked yet."""
+    """Return the inputs of a variant besides the labels as text, with a note on those that are not picked yet."""
     lacks = _lacks(arm, given)
     parts = [f"{NEEDS[name]} ({MISSING})" if name in lacks else NEEDS[name] for name in arm.needs]
     head = arm.name.partition(":")[0]
