@@ -1,4 +1,4 @@
-"""Strategies by name. To add one, write its file and list its class here. Pages and commands then offer it."""
+"""Strategies by name. To add one, write its file and list its class here. All pages and commands then offer it."""
 
 from collections.abc import Mapping
 
@@ -40,13 +40,13 @@ DEFAULT_STRATEGY = DomainClassifier.name
 
 
 def make_strategy(name: str, options: Mapping[str, object], seed: int) -> Strategy:
-    """Return a strategy by name with checked options. Errors: ConfigError for an unknown name or option."""
+    """Return the strategy of this name, with checked options. Errors: ConfigError for an unknown name or option."""
     checked = strategy_options(name, options)
     return STRATEGIES[name](checked, seed)
 
 
 def strategy_options(name: str, options: Mapping[str, object]) -> Config:
-    """Return a strategy's own options, checked. Errors: ConfigError for an unknown name or option."""
+    """Check the options of a strategy and return them. Errors: ConfigError for an unknown name or option."""
     checked = _known(name).Options.parse(dict(options))
     for other in STRATEGIES[name].others(checked):
         if _known(other).others(_known(other).Options()):

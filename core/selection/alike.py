@@ -1,4 +1,4 @@
-"""Words of corpora to compare, all tokenised by the same rule (SOURCES.md, Words)."""
+"""Split sentences of several corpora into words by one rule, to make the words comparable (SOURCES.md, Words)."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,19 +12,21 @@ WordsOf = Callable[[Sentence], Sequence[str]]
 def words_of(corpora: Sequence[Corpus]) -> list[WordsOf]:
     """Return one function per corpus that splits a sentence into words.
 
-    A corpus that our rule (`tokenize`) already tokenised gets `own`. If our rule tokenised none of the corpora, all of
-    them get `own`. Otherwise the function is `retokenized`.
+    The function is `own` for a corpus that `tokenize` already tokenised, and `retokenized` for any other corpus. If
+    `tokenize` tokenised none of the corpora, it is `own` for all of them.
     """
     by_rule = [not corpus.labelled and corpus.tokens == "words" for corpus in corpora]
-    # Text that our rule tokenised needs no second pass.
     return [own if rule or not any(by_rule) else retokenized for rule in by_rule]
 
 
 def own(sentence: Sentence) -> Sequence[str]:
-    """Return a sentence's tokens. Our rule tokenises scripts without spaces, because annotators differ in this."""
+    """Return a sentence's own tokens.
+
+    Text in a script without spaces is split by `tokenize` instead, because annotators do not agree on its words.
+    """
     return retokenized(sentence) if unspaced(sentence.text) else sentence.tokens
 
 
 def retokenized(sentence: Sentence) -> Sequence[str]:
-    """Return the sentence's text tokenised by our rule."""
+    """Return the words into which `tokenize` splits a sentence."""
     return tokenize(sentence.text)

@@ -1,6 +1,6 @@
-"""Base class of selection strategies. A strategy only returns one float per sentence, in its own unit.
+"""Base class of selection strategies. A strategy only returns one score per sentence, in its own unit.
 
-`choose` then selects sentences in the same way for all strategies (budgets, ties, flags).
+The module `choose` then selects sentences by score, with the same rules (budgets, ties, flags) for all strategies.
 """
 
 from abc import ABC, abstractmethod
@@ -20,8 +20,8 @@ from core.selection.evidence import Arrays, Evidence, Parts, Spans
 from core.text.sentence import Sentence
 
 Reads = Literal["ids", "text", "vectors", "both", "spans"]
-# mlm: B1, a language model of T_C. ner: B2, a tagger (SOURCES.md, B1 and B2). prior: the encoder of B1, but trained on
-# a sample of D_C.
+# mlm: the encoder after continued pre-training on T_C (B1 in SOURCES.md). ner: a tagger (B2 in SOURCES.md). prior: the
+# encoder after continued pre-training on a sample of D_C.
 Model = Literal["mlm", "ner", "prior"]
 
 
@@ -30,8 +30,8 @@ class Batch:
     """Sentences to score, with the data that the strategy uses.
 
     ids: `(n,)` uint64. sentences: the n sentences, or empty if the strategy uses only vectors or ids.
-    vectors: `(n, d)` rows of length 1 (0 for an empty sentence), or None. spans: the sentences' entities, per tagger.
-    ranks: `(n, k)` ranks in D_C by the k strategies of `Strategy.others` (see `choose.ranks`); None if there are none.
+    vectors: `(n, d)` rows of length 1 (0 for an empty sentence), or None. spans: entities that each tagger predicts.
+    ranks: `(n, k)` ranks in D_C by the k strategies of `Strategy.others` (see `choose.ranks`); None if k is 0.
     report: reporter for the progress of slow strategies within the batch.
     """
 
@@ -48,12 +48,12 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A corpus with the data that a strategy uses.
+    """A corpus, such as T_C or D_C, with the data that a strategy uses.
 
     vectors, norms: `(n, d)` and `(n,)`; a raw embedding is `vectors[i] * norms[i]`. Both are None if the strategy does
-    not use vectors. keep: mask `(n,)` of the rows to learn from, without test leaks. spans: the corpus's entities, per
-    tagger. model: folder of the language model that was trained on the corpus, if the strategy needs one. ranks: as in
-    `Batch`, for all rows.
+    not use vectors. keep: mask `(n,)` of the rows to learn from, which excludes test leaks. spans: entities that each
+    tagger predicts. model: folder of the language model that was trained on the corpus, if the strategy needs one.
+    ranks: `(n, k)`, see `Batch`.
     """
 
     corpus: Corpus
@@ -84,13 +84,13 @@ class Source:
             start += len(batch)
 
     def learnable_rows(self) -> IntArray:
-        """Return the rows of the vectors that `learnable` returns, ascending."""
+        """Return the row numbers of the vectors that `learnable` returns, ascending."""
         assert self.norms is not None
         # An empty sentence has no direction. Its row of zeros would pull a mean towards zero.
         return np.flatnonzero(self.norms > 0 if self.keep is None else (self.norms > 0) & self.keep)
 
     def learnable(self) -> tuple[FloatArray, FloatArray]:
-        """Return float32 vectors `(m, d)` of length 1 and their norms `(m,)`, of kept rows that are not empty.
+        """Return the unit vectors `(m, d)` and the norms `(m,)` of the rows in `keep` that are not empty, as float32.
 
         Errors: CorpusError if no row is left.
         """
@@ -106,9 +106,9 @@ class Source:
 
 
 class Strategy(ABC):
-    """A method that scores the sentences of D_C and explains a score. Its file in `strategies/` holds all its code.
+    """A method that scores the sentences of D_C and explains a score. All its code is in one file of `strategies/`.
 
-    name: key of the strategy. unit: unit of the scores. prefer: "high" or "low", the end of the scores that is better.
+    name: key of the strategy. unit: unit of the scores. prefer: "high" if high scores are best, else "low".
     in_short: description of the preferred sentences in a few words.
     topical: True if the score depends on the words of the sentence. False for random controls.
     needs: roles of the corpora that the strategy needs besides T_C and D_C.
@@ -136,17 +136,17 @@ class Strategy(ABC):
 
     @classmethod
     def others(cls, options: Any) -> tuple[str, ...]:
-        """Return the strategies that score D_C first, with their default options. Their ranks are in `Batch.ranks`."""
+        """Return the names of strategies that must score D_C first. Their ranks are in `Batch.ranks`."""
         return ()
 
     @classmethod
     def cascades(cls, options: Any) -> bool:
-        """Return True if `select --cascade` may embed only part of D_C with these options, see `selection.cascade`."""
+        """Return True if `select --cascade` supports these options. A cascade embeds only part of D_C."""
         return False
 
     @classmethod
     def sized(cls, options: Any, n: int) -> Any:
-        """Return the options with defaults that depend on `n`, the number of sentences that the budget takes."""
+        """Return the options with size-dependent defaults filled in. n: number of sentences that the budget selects."""
         return options
 
     @abstractmethod
@@ -157,7 +157,7 @@ class Strategy(ABC):
     def score(self, batch: Batch) -> FloatArray:
         """Return scores `(len(batch),)`; NaN if a score could not be computed.
 
-        A score depends only on its sentence and its ranks, so dividing D_C into chunks does not change it.
+        Each score depends only on the sentence and its ranks, so D_C can be scored in chunks of any size.
         """
 
     def learns_from(self, ids: IntArray) -> IntArray:
@@ -165,19 +165,19 @@ class Strategy(ABC):
         return np.empty(0, dtype=np.int64)
 
     def without_vectors(self, ids: IntArray, texts: Sequence[str]) -> FloatArray | None:
-        """Return the part of the scores that needs no vectors, `(n,)`; None if there is none. Called after `prepare`.
+        """Return the term of each score that needs no vectors, `(n,)`; None if there is no such term.
 
-        ids, texts: id and text of each sentence, `(n,)`.
+        Called after `prepare`. ids, texts: id and text of each sentence, `(n,)`.
         """
         return None
 
     def learned(self) -> Arrays:
-        """Return the arrays of a prepared strategy that `explain` needs; they are stored with the scores."""
+        """Return the arrays that `explain` needs, which are stored with the scores. Called after `prepare`."""
         return {}
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """Return the terms of a score from the stored arrays, in milliseconds, without torch or a model.
+        """Return the terms of a score. Reads stored arrays, takes milliseconds and loads neither torch nor a model.
 
         Errors: KeyError or CorpusError if the data behind the score was removed.
         """

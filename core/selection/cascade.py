@@ -1,8 +1,8 @@
 """`cascade`: score only the sentences of D_C that can be among the best (SOURCES.md, Cascade).
 
-Static vectors and words rank all of D_C, which takes seconds per 100,000 sentences. A random sample is embedded and
-scored exactly. This sample shows how far down the ranking the best sentences lie. Only sentences above that point are
-embedded.
+A linear model of static vectors and words ranks all of D_C, which takes seconds per 100,000 sentences. A random sample
+is embedded and scored exactly. This sample shows how far down the ranking the best sentences lie. Only sentences above
+that point are embedded.
 
 The artifacts are those of a `score` run, with NaN for sentences that were not embedded, plus the vectors of the
 embedded sentences (see `encoders.vectors`).
@@ -51,21 +51,34 @@ if TYPE_CHECKING:
 
     from core.models.static import StaticVectors, Words
 
-KEPT = 0.99  # share of the exact selection to keep
-CONFIDENCE = 0.98  # runs promise 95%, because strategies that learn from the sample know it better than other sentences
-FITTED = 5_000  # sentences of the sample to which the ranking is fitted
-SELECTED = (390, 581)  # selected sentences that the trial needs for a bound: without a miss, and with one miss
-_USUAL = 0.05  # largest share of D_C for the trial, unless its selected sentences would be too few
-_MOST = 1 / 3  # largest share of D_C to embed for the sample
-WORTH = 0.6  # if more of D_C than this share had to be embedded, all of it is embedded instead
-_READ = 50_000  # sentences whose words get static vectors, besides those of `FITTED`
-_MARGIN = 1.25  # safety factor of the number of sentences that a budget in tokens selects
-_PENALTY = 1.0  # L2 penalty of the ridge regression
-_DONE = (0.0, 0.05, 0.5, 0.65, 1.0)  # shares of a run that are done before its parts and at the end
+# share of the exact selection that a cascade must embed
+KEPT = 0.99
+# Confidence that `KEPT` is reached. Users are promised only 95%, because a strategy that learns from the sample knows
+# the sample better than other sentences.
+CONFIDENCE = 0.98
+# number of sentences of the sample to which the ranking is fitted
+FITTED = 5_000
+# Numbers of selected sentences that the trial must contain for a bound of `KEPT`: if the ranking misses none of them,
+# and if it misses one.
+SELECTED = (390, 581)
+# Largest share of D_C in the trial. The trial is larger only if it would contain too few selected sentences.
+_USUAL = 0.05
+# largest share of D_C in the sample: trial and `FITTED` sentences
+_MOST = 1 / 3
+# If a cascade would embed more than this share of D_C, it saves too little time, and all of D_C is embedded instead.
+WORTH = 0.6
+# number of sentences, besides the `FITTED` ones, whose words get static vectors
+_READ = 50_000
+# safety factor for the number of sentences that a budget in tokens selects
+_MARGIN = 1.25
+# L2 penalty of the ridge regression
+_PENALTY = 1.0
+# progress of a run, 0 to 1, at the start of each of its four parts and at the end
+_DONE = (0.0, 0.05, 0.5, 0.65, 1.0)
 
 
 class CascadeConfig(ScoreConfig):
-    """Options of a `cascade` run: those of `score`, and the selection that the scores must serve."""
+    """Options of a `cascade` run: those of a `score` run, and the largest selection to make from the scores."""
 
     within: str = option(..., "Largest budget that the scores serve, in sentences, tokens, or as a share.", hidden=True)
     audit: str = option(..., "Id of the run that flagged the domain corpus.", hidden=True)
@@ -73,7 +86,7 @@ class CascadeConfig(ScoreConfig):
 
 
 class Cut(NamedTuple):
-    """A cut of a ranking. least: lowest key above the cut.
+    """A position in a ranking. Sentences below this cut are not embedded. least: lowest key above the cut.
 
     missed: number of the sample's selected sentences below the cut. bound: lower confidence bound of the share of all
     selected sentences that lie above the cut.
@@ -85,11 +98,11 @@ class Cut(NamedTuple):
 
 
 def cut(keys: FloatArray, selected: BoolArray) -> Cut | None:
-    """Return the highest cut that keeps `KEPT` of the selected sentences with confidence `CONFIDENCE`.
+    """Return the highest cut above which the share `KEPT` of selected sentences lies, with confidence `CONFIDENCE`.
 
-    keys: `(n,)`, keys of a random sample, high is good. selected: `(n,)`, sentences that the exact scores select. The
-    number of selected sentences below the cut is binomial, so the bound is that of Clopper and Pearson (1934). None if
-    too few sentences are selected for any bound.
+    keys: `(n,)`, the ranking's keys of a random sample, higher is better. selected: mask `(n,)` of the sentences that
+    the exact scores select. The number of selected sentences below the cut is binomial, so the bound is that of Clopper
+    and Pearson (1934). None if too few sentences are selected for a bound of `KEPT`.
     """
     n = int(selected.sum())
     bounds = [_bound(missed, n) for missed in range(n + 1)]
@@ -98,7 +111,7 @@ def cut(keys: FloatArray, selected: BoolArray) -> Cut | None:
         return None
     falling = np.sort(keys[selected])
     least = float(falling[allowed])
-    missed = int(np.searchsorted(falling, least))  # equal keys lie above
+    missed = int(np.searchsorted(falling, least))  # a key equal to `least` is above the cut
     return Cut(least, missed, bounds[missed])
 
 
@@ -108,7 +121,7 @@ def _bound(missed: int, n: int) -> float:
 
 
 def trial_size(share: float, n: int) -> int | None:
-    """Return the size of the sample that shows how far down selected sentences lie; None if it would be too large.
+    """Return the size of the trial, the sample that shows where selected sentences rank; None if it would be too large.
 
     share: share of the `n` sentences that is selected.
     """
@@ -119,7 +132,7 @@ def trial_size(share: float, n: int) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picked(Source):
-    """Some sentences of a corpus. picked: their rows `(m,)`. `batches` counts positions in `picked`."""
+    """A source of only some sentences. picked: their rows `(m,)`. `start` and `stop` are positions in `picked`."""
 
     picked: IntArray
 
@@ -135,7 +148,7 @@ class Picked(Source):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EmbedRows(EmbedWork):
-    """Embed some rows `(m,)` of a corpus. part: name of these rows in progress reports."""
+    """Work that embeds some sentences of a corpus. rows: `(m,)`. part: name of these sentences in progress reports."""
 
     rows: IntArray
     part: str
@@ -154,7 +167,8 @@ class Ranking:
 
     The features are the sentence's static vector from each encoder, and the part of the score that needs no vectors. If
     the strategy has no such part, the hashed words and word pairs of `classifier` are features instead.
-    statics: static vectors, one set per encoder. idf: `(buckets,)`. weights: `(features + 1,)`, the intercept last.
+    statics: static vectors, one set per encoder. idf: inverse document frequencies of the hashed words, `(buckets,)`.
+    weights: `(features + 1,)`, the intercept last.
     """
 
     strategy: Strategy
@@ -164,7 +178,7 @@ class Ranking:
 
     @classmethod
     def fit(cls, strategy: Strategy, statics: "Sequence[StaticVectors]", rows: "Known", scores: FloatArray) -> Self:
-        """Fit by ridge regression. scores: `(n,)`, exact scores of the rows, high is good; NaN is left out."""
+        """Return a model fitted by ridge regression. scores: exact scores, `(n,)`, higher is better; NaN is ignored."""
         from sklearn.linear_model import Ridge
 
         plain = cls(strategy=strategy, statics=statics, idf=np.ones(0), weights=np.ones(0))
@@ -176,7 +190,7 @@ class Ranking:
         return replace(plain, weights=np.append(model.coef_, model.intercept_))
 
     def keys(self, rows: "Known") -> FloatArray:
-        """Return float32 keys `(n,)` that rank the rows, high is good."""
+        """Return the predicted scores of the rows, float32 `(n,)`, which rank them; higher is better."""
         found: FloatArray = np.asarray(self._features(rows) @ self.weights[:-1]) + self.weights[-1]
         return found.astype(np.float32)
 
@@ -193,7 +207,7 @@ class Ranking:
 
 
 class Known(NamedTuple):
-    """Sentences without an embedding: ids and texts `(n,)`, and their words as split by each encoder's tokenizer."""
+    """Sentences to rank. ids, texts: `(n,)`. words: for each encoder, the texts as split by its tokenizer."""
 
     ids: IntArray
     texts: Sequence[str]
@@ -202,7 +216,7 @@ class Known(NamedTuple):
 
 @dataclass(kw_only=True)
 class RankWork:
-    """Rank the sentences of a corpus. encoders: names or folders of the encoders."""
+    """Work that ranks all sentences of a corpus. encoders: names or folders of the encoders."""
 
     ranking: Ranking
     corpus: Corpus
@@ -246,10 +260,10 @@ def _words(texts: Sequence[str], tokenizers: "Sequence[PreTrainedTokenizerBase]"
 class _Sample(NamedTuple):
     """Rows of D_C that are embedded first.
 
-    fitted: rows to which the ranking is fitted. trial: rows that show how far down selected sentences lie. rows: all of
-    these and the rows that the strategy learns from, ascending. read: rows whose words get static vectors, ascending.
-    They include no row of `trial`: the bound only holds if the ranking knows the words of `trial` no better than the
-    words of other rows.
+    fitted: rows to which the ranking is fitted. trial: rows that show where selected sentences rank. rows: the rows of
+    `fitted`, `trial` and those that the strategy learns from, ascending. read: rows whose words get static vectors,
+    ascending. `read` and `trial` are disjoint: the bound only holds if the ranking knows the words of `trial` no better
+    than those of other rows.
     """
 
     fitted: IntArray
@@ -259,24 +273,26 @@ class _Sample(NamedTuple):
 
 
 def _sample(ids: IntArray, free: BoolArray, learnt_from: IntArray, share: float, seed: int) -> _Sample | None:
-    """Draw the sample; None if it would be too large.
+    """Draw the sample and return it; None if it would be too large.
 
-    free: mask of the sentences without a flag. share: share of these sentences that is selected.
+    free: mask of the sentences without a flag. share: share of these sentences to select.
     """
     size = trial_size(share, int(free.sum()))
     if size is None:
         return None
-    # Use the order in which `classifier` draws its own sample, so that sentences of both samples are embedded once.
+    # `classifier` draws its own sample in the same order. Sentences that both samples contain are embedded once.
     order = np.argsort(uniform(ids, seed), kind="stable")
     order = order[free[order]]
-    first = np.concatenate([[True], ids[order][1:] != ids[order][:-1]])  # copies follow each other and count once
+    first = np.concatenate([[True], ids[order][1:] != ids[order][:-1]])  # equal sentences have one id: keep one of them
     fitted, trial, further = np.split(order[first][: FITTED + size + _READ], [FITTED, FITTED + size])
     return _Sample(fitted, trial, np.union1d(np.union1d(fitted, trial), learnt_from), np.union1d(fitted, further))
 
 
 class _Cascade:
-    """The steps of a run. values: `(n,)`, exact scores of D_C so far, NaN for other sentences. chunks: files to delete
-    at the end. encoders: names or folders of the encoders. sources: the strategy's sources, by role.
+    """The steps of a `cascade` run.
+
+    values: `(n,)`, exact scores of D_C so far, NaN for other sentences. chunks: files to delete at the end.
+    encoders: names or folders of the encoders. sources: the strategy's sources, by role.
     """
 
     def __init__(self, config: CascadeConfig, job: Job) -> None:
@@ -295,7 +311,7 @@ class _Cascade:
         self.encoders = [str(folder(store.get(name))) for name in trained] or [self._config.encoder]
 
     def embed(self, rows: IntArray, part: vectors.Part, words: str) -> None:
-        """Embed rows of D_C, and add their vectors to the sources. words: name of the rows in reports."""
+        """Embed rows of D_C, and add their vectors to the sources. words: name of these rows in progress reports."""
         run = self._job.context.run
         for number, encoder in enumerate(self.encoders):
             work = EmbedRows(corpus=self._domain, encoder=encoder, options=self._options, rows=rows, part=words)
@@ -307,7 +323,7 @@ class _Cascade:
         self.sources[Role.DOMAIN] = Source(corpus=self._domain, vectors=found, norms=norms)
 
     def score(self, rows: IntArray, part: vectors.Part) -> None:
-        """Score rows of D_C that have vectors."""
+        """Store the exact scores of some rows of D_C in `values`. The rows must have vectors."""
         domain = self.sources[Role.DOMAIN]
         picked = Picked(corpus=domain.corpus, vectors=domain.vectors, norms=domain.norms, picked=rows)
         work = ScoreWork(strategy=self.strategy, domain=picked, sources=None)
@@ -316,7 +332,7 @@ class _Cascade:
         self.chunks += chunks
 
     def rank(self, sample: _Sample) -> FloatArray:
-        """Fit the ranking to scored rows, and rank all of D_C. Return its keys `(n,)`, high is good."""
+        """Fit the ranking to the scores of `sample.fitted`. Return the keys of all of D_C, `(n,)`; higher is better."""
         from core.models.encoder import Encoder
         from core.models.static import StaticVectors
 
@@ -342,7 +358,7 @@ class _Cascade:
         return np.concatenate([np.load(path) for path in chunks])
 
     def selected(self, trial: IntArray, budget: Budget, share: float) -> BoolArray:
-        """Return a mask over `trial`, rows of a random sample: sentences that the exact scores select."""
+        """Return a mask over `trial`, rows of a random sample. It is True for rows that the exact scores select."""
         best = ranking(self.values[trial], self.strategy.prefer)
         n = round(share * len(trial))
         if budget.unit == "tokens":
@@ -355,7 +371,7 @@ class _Cascade:
 
 
 def run(config: CascadeConfig, job: Job) -> ScoreResult:
-    """Score the sentences of D_C that can be selected. If a cascade is of no use, only return the reason."""
+    """Score the sentences of D_C that can be selected. If a cascade cannot help, return only the reason."""
     work, domain, budget = _Cascade(config, job), job.corpus(config.domain), Budget.parse(config.within)
     n, ids, strategy = len(domain), domain.ids(), work.strategy
     result = ScoreResult(strategy=strategy.name, unit=strategy.unit, prefer=strategy.prefer, scored=n, made_by={})
@@ -402,7 +418,7 @@ def run(config: CascadeConfig, job: Job) -> ScoreResult:
     for path in work.chunks:
         path.unlink()
     saved = embedding / len(sample.rows) * (n - embedded) - ranking_
-    if saved > 0:  # a resumed run did not time the embedding of its sample
+    if saved > 0:  # a resumed run did not time the embedding of the sample
         job.context.note(f"The cascade saved about {duration(saved)} of embedding.", passing=True)
     reach = Cascade(
         within=round((selected.mean() if budget.unit == "tokens" else share) * int(free.sum())),
@@ -421,7 +437,7 @@ def _begin(job: Job, number: int, name: str) -> None:
 
 
 def _share(budget: Budget, lengths: IntArray, free: BoolArray) -> float:
-    """Return the share of the unflagged sentences that a budget selects; for a budget in tokens, their share of tokens.
+    """Return the share of unflagged sentences that a budget selects; for a budget in tokens, the share of their tokens.
 
     lengths: `(n,)`, tokens per sentence of D_C. free: `(n,)`, mask of the sentences without a flag.
     """

@@ -1,15 +1,15 @@
-"""Saved selections: small files in the folder of a finished run, with budget, name, hand edits and the picked region.
+"""Saved selections: small files in a finished run's folder, with the budget, name, hand edits and picked region.
 
 The class of a saved selection is `Choice`. The first selection of a `select` run is in the run's folder and has the
-run's id. Each further selection has a folder inside the run's folder and the id `<run id>.<mark>`. Hand edits are an
-append-only log. `read_edits` applies its lines in order.
+run's id. Each further selection has a folder inside the run's folder and the id `<run id>.<mark>`. Hand edits are in
+an append-only log. `read_edits` applies its lines in order.
 
-home/runs/<run_id>/budget.json    "20.2%": budget of the first selection, if it differs from the run's own
+home/runs/<run_id>/budget.json    "20.2%": budget of the first selection, if a user changed it
 home/runs/<run_id>/choice.json    {"name": "mine", "created": 1700000000.0, "taken": 1700000000.0}: see `Choice`
 home/runs/<run_id>/edits.jsonl    hand edits, one per line: {"action": "add", "rows": [3, 7], "time": 1700000000.0}
 home/runs/<run_id>/choices/<mark>/    budget.json, choice.json, edits.jsonl of a further selection; mark: 4 hex digits
 home/runs/<run_id>/region.json    {"kind": "lasso", "value": [[[x, y], ...]]}: the region picked on a `map` run
-home/runs/<run_id>/region-lasso-5e0c91ab.json    a lasso or box that was drawn earlier; its token is in the file name
+home/runs/<run_id>/region-lasso-5e0c91ab.json    a lasso or box drawn earlier; its token is in the name
 """
 
 import json
@@ -35,8 +35,10 @@ from core.runs.store import Run
 from core.shown import shown
 
 BUDGET, ABOUT, REGION, EDITS = "budget.json", "choice.json", "region.json", "edits.jsonl"
-KEPT = "choices"  # folder of all selections except the first
-LONGEST = 60  # most characters of a name
+# name of the folder that contains all selections of a run except the first
+KEPT = "choices"
+# largest number of characters in a selection's name
+LONGEST = 60
 Action = Literal["add", "remove", "undo"]
 _MARK = re.compile(r"[0-9a-f]{4}")
 
@@ -63,7 +65,7 @@ class Choice:
     """A saved selection: a budget and hand edits for the scores of a `select` run.
 
     run: id of the run. folder: folder with the selection's files. name: "" if unnamed. created: seconds since 1970.
-    taken: when it last became the current selection, in seconds since 1970; 0 for never.
+    taken: time at which it last became the current selection, in seconds since 1970; 0 if it never did.
     """
 
     id: str
@@ -81,9 +83,9 @@ class Choice:
 
     @property
     def mark(self) -> str:
-        """Suffix for file names: the last four characters of the run's id.
+        """Suffix for file names: the last four characters of the run's id, such as "3f2a".
 
-        A further selection of the run adds what its own id has after the run's id.
+        For a selection other than the run's first, "-" and its own four hex digits follow: "3f2a-91bc".
         """
         return f"{self.run[-4:]}{self.id[len(self.run) :].replace('.', '-')}"
 
@@ -109,7 +111,7 @@ def get(run: Run, choice_id: str) -> Choice:
 
 
 def of(run: Run) -> Sequence[Choice]:
-    """Return all readable selections of `run`: the first, then the others, oldest first."""
+    """Return all readable selections of `run`: the one that the run made, then the others from oldest to newest."""
     ids = [f"{run.id}.{folder.name}" for folder in _folders(run) if not list(_spoilt(folder))]
     return [_first(run), *sorted((get(run, each) for each in ids), key=lambda choice: (choice.created, choice.id))]
 
@@ -154,7 +156,7 @@ def remove(run: Run, choice_id: str) -> None:
     folder = run.path / KEPT / mark
     if not _MARK.fullmatch(mark) or not folder.is_dir():
         raise RunError(f"selection {choice_id[:80]!r}: does not exist; `choice list` shows all selections.")
-    doomed = folder.with_name(f".removed-{mark}")  # a rename hides the folder from all processes at once
+    doomed = folder.with_name(f".removed-{mark}")  # renamed first, so that no process sees a half-deleted selection
     folder.rename(doomed)
     shutil.rmtree(doomed)
 
@@ -215,7 +217,7 @@ def _is_budget(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Edit:
-    """A hand edit that was not undone. rows: rows of D_C. time: seconds since 1970. by: user; "" in old logs."""
+    """A hand edit that was not undone. rows: rows of D_C. time: seconds since 1970. by: user name; "" in old logs."""
 
     action: Action
     rows: IntArray
@@ -243,7 +245,7 @@ class Edits:
     def apply(self, chosen: Selection, scores: Scores) -> Selection:
         """Return `chosen` without the removed rows, followed by the added rows, best first.
 
-        scores: the scores behind `chosen`. Errors: RunError if an added row is not in D_C.
+        scores: the scores from which `chosen` was selected. Errors: RunError if an added row is not in D_C.
         """
         if len(self.added) and self.added[-1] >= (n := len(scores.values)):
             raise RunError(
@@ -251,9 +253,9 @@ class Edits:
                 "copy, or undo the last hand edits."
             )
         kept = ~np.isin(chosen.rows, self.removed)
-        # An added row that the budget selects anyway keeps its rank.
+        # A row that was added by hand and that the budget selects anyway keeps its rank.
         extra = self.added[~np.isin(self.added, chosen.rows)]
-        # The rows ascend and the sort is stable, so rows with equal scores stay in order, as in every ranking.
+        # `extra` ascends and the sort is stable, so rows with equal scores stay in corpus order, as in every ranking.
         keys = scores.values[extra] * (-1 if scores.prefer == "high" else 1)
         rows = np.concatenate([chosen.rows[kept], extra[np.argsort(keys, kind="stable")]])
         gone = {"removed_by_hand": int((~kept).sum())} if not kept.all() else {}
@@ -267,12 +269,12 @@ class Edits:
 
 
 def append_edit(folder: Path, action: Action, rows: IntArray) -> None:
-    """Append one action to the log."""
+    """Append a hand edit to the log in the folder of a selection. action "undo" undoes the last edit."""
     journal.append(folder / EDITS, action=action, rows=np.unique(rows).tolist())
 
 
 def read_edits(folder: Path) -> Edits:
-    """Read the log and return its net effect."""
+    """Read the log of hand edits in the folder of a selection, and return their net effect."""
     history = journal.read(folder / EDITS, _parse_edit)
     added: IntArray = np.empty(0, dtype=np.int64)
     removed = added
@@ -284,12 +286,12 @@ def read_edits(folder: Path) -> Edits:
 
 
 def edits_spoilt(folder: Path) -> bool:
-    """Return True if the log has a line that cannot be read."""
+    """Return True if the log of hand edits in the folder of a selection has an unreadable line."""
     return journal.is_spoilt(folder / EDITS, _parse_edit)
 
 
 class _EditRecord(TypedDict):
-    """A line of the log."""
+    """A line of the log of hand edits."""
 
     action: Action
     rows: list[int]

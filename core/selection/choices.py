@@ -1,4 +1,4 @@
-"""List, find, name, copy and delete the saved selections of a project. One of them is the current one."""
+"""List, find, name, copy and delete the saved selections of a project, and make one of them the current one."""
 
 import time
 from collections.abc import Sequence
@@ -36,12 +36,12 @@ def of(finished: Sequence[Run]) -> list[Choice]:
 
 
 def current() -> Choice | None:
-    """Return the current selection: the first of `in_use`; None if there is none."""
+    """Return the current selection, which is the first of `in_use`; None if `in_use` is empty."""
     return next(iter(in_use()), None)
 
 
 def in_use() -> list[Choice]:
-    """Return the selections of the corpora in use. The one that was last made current or created comes first."""
+    """Return the selections from the corpora in use. The one that last became the current selection comes first."""
     return sorted(of(runs.of_corpora_in_use(runs.own("select", state="succeeded"))), key=_since, reverse=True)
 
 
@@ -75,7 +75,7 @@ def title(choice: Choice) -> str:
 
 
 def in_words(choice: Choice) -> str:
-    """Describe a selection by budget, strategy and hand edits."""
+    """Return a selection's budget, strategy and hand edits as words, such as "20.2% by classifier"."""
     by_hand = f", {changes}" if (changes := edits(choice.id)) else ""
     return f"{Budget.parse(choice.budget).in_words} by {_strategy(choice)}{by_hand}"
 
@@ -104,7 +104,7 @@ def take_up(choice_id: str) -> None:
     if now is None or now.id != choice_id:
         latest = max((_since(choice)[0] for choice in listed()), default=0.0)
         with journal.changing(home()):
-            # A later time than that of every other selection, even if the clock was set back or ticks too slowly.
+            # Later than the time of every other selection, even if the clock was set back or two changes are close.
             files.describe(at(choice_id), taken=round(max(time.time(), latest + 0.001), 3))
 
 
@@ -149,9 +149,9 @@ def remove(choice_id: str) -> None:
 
 
 def comparable(choice_id: str) -> list[Choice]:
-    """Return the other selections from the same D_C, newest first."""
+    """Return all other selections from the D_C of this selection, newest first."""
     domain = selections.run_of(choice_id).manifest.inputs["domain"]
-    done = store().list("select", state="succeeded")  # including runs of experiments
+    done = store().list("select", state="succeeded")  # includes runs that experiments started
     here = of([run for run in done if run.manifest.inputs["domain"] == domain])
     return [choice for choice in here if choice.id != choice_id]
 
@@ -171,7 +171,7 @@ class Reader:
 def read_by(choice_id: str) -> list[Reader]:
     """Return the `pretrain` runs that trained on a selection, newest first."""
     readers = list[Reader]()
-    with suppress(CorpusError):  # D_C was removed
+    with suppress(CorpusError):  # raised if D_C was removed
         rows, domain = selections.chosen(choice_id).rows, selections.scored(choice_id).domain.fingerprint
         sealed = {corpus.fingerprint: corpus for corpus in library().list() if corpus.parent == domain}
         for run in store().list("pretrain"):
@@ -184,6 +184,6 @@ def read_by(choice_id: str) -> list[Reader]:
 
 @kept_per_home(32)
 def _are_same(choice_id: str, rows: bytes, fingerprint: str) -> bool:
-    """Return True if the corpus consists of exactly these rows of D_C."""
+    """Return True if the corpus `fingerprint` consists of exactly these rows of the selection's D_C."""
     ids = selections.scored(choice_id).domain.ids()[np.frombuffer(rows, dtype=np.int64)]
     return np.array_equal(ids, library().find(fingerprint).ids())

@@ -1,4 +1,4 @@
-"""Turn scores into S_C with a pure function, the same for every strategy."""
+"""Select sentences (S_C) by score, within a budget. The functions are pure and serve every strategy."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from core.results import FloatArray, IntArray, Prefer, Scores, Selection
 
 
 def ranking(values: FloatArray, prefer: Prefer) -> IntArray:
-    """Return the rows `(m,)`, best first, ties by row, without rows that could not be scored (NaN)."""
+    """Return the rows `(m,)` from best to worst score, ties in row order. Rows without a score (NaN) are left out."""
     # Negate the scores instead of reversing the order, because a reversed order would put the last of equal rows first.
     keys = -values if prefer == "high" else values
     order = np.argsort(keys, kind="stable")  # NaN sorts last
@@ -28,7 +28,7 @@ def ranks(values: FloatArray, prefer: Prefer) -> FloatArray:
 
 
 def rank_of(row: int, values: FloatArray, prefer: Prefer) -> float:
-    """Return the rank of one row as `ranks` does, without sorting."""
+    """Return the rank that `ranks` gives to a row, but without sorting."""
     better = values > values[row] if prefer == "high" else values < values[row]
     return float("nan") if np.isnan(values[row]) else float(better.sum()) + 1.0
 
@@ -42,12 +42,12 @@ def choose(
     drop: Sequence[str] = FLAGS,
     order: IntArray | None = None,
 ) -> Selection:
-    """Return the best rows up to the budget, without rows that have a flag in `drop`.
+    """Select the best rows up to the budget, without rows that have a flag in `drop`.
 
-    A smaller budget's selection is always the beginning of a larger one's (nested prefixes). lengths: `(n,)` tokens.
-    mask: `(n,)` uint8, bit i is set if `FLAGS[i]` holds. drop: flags that withhold a row. order:
-    `ranking(scores.values, scores.prefer)` if already computed, which makes this O(n). Errors: ConfigError if the
-    budget is larger than the corpus or selects nothing.
+    A smaller budget's selection is always the beginning of a larger budget's selection (nested prefixes). lengths:
+    `(n,)`, tokens per row. mask: `(n,)` uint8, bit i is set if the row has flag `FLAGS[i]`. drop: flags that withhold a
+    row. order: `ranking(scores.values, scores.prefer)` if already computed; `choose` then takes O(n) time. Errors:
+    ConfigError if the budget is larger than the corpus or selects nothing.
     """
     order = ranking(scores.values, scores.prefer) if order is None else order
     check_budget(budget, len(lengths), int(lengths.sum(dtype=np.int64)))
@@ -67,9 +67,9 @@ def choose(
 
 
 def check_budget(budget: Budget, n_sentences: int, n_tokens: int) -> None:
-    """Refuse a budget larger than D_C. Errors: ConfigError."""
-    # All of D_C counts, withheld rows too. If fewer unflagged sentences remain than the budget asks for, all of them
-    # are taken. A share or a threshold cannot ask for more than D_C holds.
+    """Raise ConfigError if a budget in sentences or tokens is larger than D_C."""
+    # The limit includes withheld rows. If fewer unflagged sentences remain than the budget asks for, all of them are
+    # selected. A share or a threshold cannot ask for more than D_C has.
     size = {"sentences": n_sentences, "tokens": n_tokens}.get(budget.unit)
     if size is not None and budget.value > size:
         raise ConfigError(
@@ -79,7 +79,7 @@ def check_budget(budget: Budget, n_sentences: int, n_tokens: int) -> None:
 
 
 def expected(budget: Budget, n_sentences: int, n_tokens: int) -> int | None:
-    """Return about how many of D_C's sentences a budget takes, at least 1; None for a threshold."""
+    """Return the approximate number of sentences that a budget selects, at least 1; None for a threshold."""
     if budget.unit == "threshold":
         return None
     mean = n_tokens / n_sentences
@@ -89,16 +89,16 @@ def expected(budget: Budget, n_sentences: int, n_tokens: int) -> int | None:
 
 def _count(budget: Budget, free: IntArray, scores: Scores, lengths: IntArray) -> int:
     """Return the number of `free` rows, best first, that the budget takes."""
-    # Inclusive in both directions: a threshold is the worst score that is still taken.
+    # A threshold is the worst score that is still selected, whether high or low scores are better.
     if budget.unit == "threshold":
         values = scores.values[free]
         return int((values >= budget.value).sum() if scores.prefer == "high" else (values <= budget.value).sum())
-    # side="right": a row that fills the budget exactly still fits. The first row that exceeds it ends the selection,
-    # even if a later, shorter row would fit, because only prefixes are nested.
+    # side="right": a row that fills the budget exactly still fits. The first row that exceeds the budget ends the
+    # selection. Later, shorter rows are not added, because then a smaller selection might not be part of a larger one.
     if budget.unit == "tokens":
         return int(np.searchsorted(np.cumsum(lengths[free], dtype=np.int64), budget.value, side="right"))
-    # A share refers to all of D_C, withheld rows included, so that 20% is the same number whatever flags are kept. At
-    # least one row, because a small share of a small corpus rounds to 0.
+    # A share is a share of all of D_C, including withheld rows, so that 20% is the same number for all settings of the
+    # flags. Select at least one row, because a small share of a small corpus rounds to 0.
     if budget.unit == "fraction":
         return max(round(budget.value * len(lengths)), 1)
     return int(budget.value)

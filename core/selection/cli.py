@@ -42,7 +42,7 @@ _format = click.option(
 def count_alike(as_json: bool, **values: object) -> None:
     """Estimate how many sentences of the domain corpus (D_C) are like the task corpus (T_C), as a range.
 
-    A larger budget also selects sentences that are not like the task corpus.
+    A budget above this range also selects sentences that are not like the task corpus.
     """
     run = runs.execute("prevalence", given(values, KINDS["prevalence"].config), progress)
     finish(run, as_json, plain=lambda _: [prevalence.in_words(read(run, PrevalenceResult))])
@@ -107,12 +107,12 @@ def select(
 @click.option("--output", type=FILE, help="Write the map: a .parquet file.")
 @json_option
 def map_selection(output: str | None, as_json: bool, **values: object) -> None:
-    """Lay out the task corpus (T_C) and the domain corpus (D_C), selected or not, of a `select` run as a map.
+    """Compute the map of a `select` run: the sentences of the task corpus (T_C) and the domain corpus (D_C) as points.
 
     The Explore page, Embedding Atlas and notebooks can open the map.
     """
     options = given(values, KINDS["map"].config)
-    KINDS["map"].config.parse(options)  # refuses a missing selection
+    KINDS["map"].config.parse(options)  # fails if no selection is given
     run = runs.execute("map", maps.options(str(options["selection"])) | options, progress)
     finish(run, as_json, output, artifact(maps.table_file))
 
@@ -134,7 +134,7 @@ def map_selection(output: str | None, as_json: bool, **values: object) -> None:
 def export(
     choice: str, *, output: str, format: Format | None, budget: str | None, region: str | None, as_json: bool
 ) -> None:
-    """Write a selection with its hand edits. CHOICE is its id, its name, or the id of its `select` run."""
+    """Write a selection with its hand edits to a file. CHOICE is its id, its name, or the id of its `select` run."""
     wanted, written = choices.find(choice), remote.named(output)
     keep, budget = runs.get(wanted.run).manifest.config["keep"], budget or wanted.budget
     with _saying_how(wanted, budget), remote.outgoing(output) as path:
@@ -147,7 +147,7 @@ def export(
 
 @contextmanager
 def _saying_how(wanted: Choice, budget: str) -> Iterator[None]:
-    """If the scores do not serve a budget, add the command that selects again to the error."""
+    """If the scores are not enough for a budget, add a command to the error: the one that selects again."""
     try:
         yield
     except NotServed as error:
@@ -224,7 +224,7 @@ def choice_take(choice: str, as_json: bool) -> None:
 )
 @json_option
 def choice_set(choice: str | None, budget: str, as_json: bool) -> None:
-    """Change the budget of a selection. Nothing is scored again, and hand edits stay."""
+    """Change the budget of a selection. The scores are reused, and hand edits stay."""
     wanted = _find(choice)
     with _saying_how(wanted, budget):
         selections.keep_budget(wanted.id, budget)

@@ -1,6 +1,6 @@
-"""Evidence for one score: predicted entities as flat arrays, and the terms that add up to the score.
+"""Data that explains a score: predicted entities as flat arrays, and the terms that add up to the score.
 
-Flat arrays take megabytes where objects would take gigabytes, and load without torch.
+Objects would take gigabytes. Flat arrays take megabytes and load without torch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ class Spans:
         )
 
     def surer_than(self, least: float) -> Self:
-        """Return the entities whose confidence is at least `least`; all entities for 0."""
+        """Return the entities whose confidence is at least `least`. If `least` is 0, return all entities."""
         kept = self.records[self.records["confidence"] >= least] if least else self.records
         return self.make(self.types, kept, len(self))
 
@@ -92,8 +92,10 @@ WITHOUT_VECTORS = (
     "The nearest sentences of the task corpus are not shown, because the vectors of this scoring run are not stored "
     "here. Score again to see them."
 )
-SHOWN = 12  # number of parts that are shown; the others are summed
-Arrays = Mapping[str, npt.NDArray[Any]]  # by name; each strategy stores its own
+# largest number of parts to show; the other parts are added up
+SHOWN = 12
+# what a strategy stores to explain its scores: arrays by name
+Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,11 +144,11 @@ class Evidence:
 
     @property
     def whole(self) -> Part:
-        """The score as one part."""
+        """The whole score as a single part."""
         return Part(name=f"score ({self.unit})", value=self.score)
 
     def learnt_from(self) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Return vectors (m, d), norms (m,) and rows of the T_C sentences that the strategy learnt from, float64.
+        """Return vectors (m, d), norms (m,), both float64, and rows of the T_C sentences that the strategy learnt from.
 
         Errors: CorpusError if the vectors were removed.
         """
@@ -158,14 +160,14 @@ class Evidence:
 
 def top(parts: Sequence[Part], rest: str) -> list[Part]:
     """Return the `SHOWN` largest parts by absolute value, then the sum of the others, named `rest`."""
-    # By absolute value, because negative parts explain a score too.
+    # Large negative parts explain a score as well as large positive ones.
     ordered = sorted(parts, key=lambda part: -abs(part.value))
     others = ordered[SHOWN:]
     return [*ordered[:SHOWN], *([Part(name=rest, value=sum(part.value for part in others))] if others else [])]
 
 
 def unit(vectors: FloatArray) -> FloatArray:
-    """Scale rows to length 1; rows of zeros stay zero."""
+    """Return the rows scaled to length 1; rows of zeros stay zero."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     rows: FloatArray = vectors / np.maximum(lengths, 1e-12)
     return rows

@@ -27,7 +27,7 @@ class Group(TypedDict):
 
 
 def columns(choice_id: str) -> list[str]:
-    """Return the columns of a selection's D_C to group by."""
+    """Return the names of the D_C columns by which a selection can be grouped."""
     return column_names(scored(choice_id).domain)
 
 
@@ -40,7 +40,7 @@ def groups(choice_id: str, chosen: Selection, column: str, most: int | None = No
     names, numbers = _encoded(_domain(choice_id, column), column)
     sizes = np.bincount(numbers, minlength=len(names))
     inside = np.bincount(numbers[chosen.rows], minlength=len(names))
-    order = np.lexsort((-sizes, -inside))[:most]  # stable, so equal groups keep the order of the corpus
+    order = np.lexsort((-sizes, -inside))[:most]  # ties stay in the order of the corpus
     return [
         {
             "value": names[i],
@@ -55,14 +55,14 @@ def groups(choice_id: str, chosen: Selection, column: str, most: int | None = No
 
 
 def members(choice_id: str, column: str, value: str) -> BoolArray:
-    """Return a mask, `(n,)`, of the sentences of D_C with this value; "" means sentences without a value."""
+    """Return a mask, `(n,)`, of the sentences of D_C with this value in the column; "" means without a value."""
     names, numbers = _encoded(_domain(choice_id, column), column)
     inside: BoolArray = numbers == names.index(value)
     return inside
 
 
 def values_at(choice_id: str, rows: Sequence[int], column: str) -> list[str]:
-    """Return the column's value of each row of D_C; "" for a row without one."""
+    """Return the value of a column in each of `rows` of D_C; "" for a row without a value."""
     names, numbers = _encoded(_domain(choice_id, column), column)
     return [names[number] for number in numbers[np.asarray(rows, dtype=np.int64)].tolist()]
 

@@ -1,6 +1,6 @@
 """Health of S_C: lengths, duplicates, variety, coverage of T_C, new names, warnings (SOURCES.md, Health of S_C).
 
-Samples of fixed size are measured, so that a page can wait for the result.
+Only samples of fixed size are measured. This takes seconds, so a page can wait for the result.
 """
 
 import re
@@ -21,12 +21,18 @@ from core.stats.draws import stratified
 from core.terms import plainly
 from core.text.words import fold
 
-TOLERANCE = 0.25  # relative difference of medians above which a warning is shown
-REPEATED, SAME, HALF, POOR = 0.02, 0.02, 0.5, 0.75  # shares at which other warnings are shown, set by judgement
-READ = 5_000  # sentences of each corpus whose words are counted
-WORDS = 50_000  # most words of each corpus
-VARIED = 2_000  # sentences that the Vendi score is computed on
-COVERED = 500  # sentences of T_C that coverage is measured on
+# A warning is shown if the median lengths of two corpora differ by more than this share.
+TOLERANCE = 0.25
+# Shares, set by judgement, at which the warnings on duplicates, variety, coverage and vocabulary are shown.
+REPEATED, SAME, HALF, POOR = 0.02, 0.02, 0.5, 0.75
+# number of sentences per corpus whose words are counted
+READ = 5_000
+# largest number of words per corpus that are counted
+WORDS = 50_000
+# number of sentences from which the Vendi score is computed
+VARIED = 2_000
+# number of T_C's sentences for which coverage is measured
+COVERED = 500
 _NAME = re.compile(r"(?<=[\w,;:’'] )[^\W\d_a-z]\w*(?: [^\W\d_a-z]\w*)*")
 
 
@@ -34,12 +40,12 @@ _NAME = re.compile(r"(?<=[\w,;:’'] )[^\W\d_a-z]\w*(?: [^\W\d_a-z]\w*)*")
 class Health:
     """The health of a selection. Values that could not be measured are None.
 
-    sentences, tokens: size of S_C. median_tokens: {S_C, D_C, T_C}. duplicates: number of rows of S_C beyond the first
-    of each cluster of exact or near duplicates. type_token: {S_C, D_C, T_C: distinct words / words}, on
-    `type_token_words` words of each corpus. variety: effective number of different sentences among `variety_of` sampled
-    ones (Vendi score). coverage: share of T_C whose nearest S_C sentence is at least as close as the nearest filtered
-    one, 0 to 1, on `coverage_of` sentences of T_C. new_entities: share of the `new_entities_of` distinct names in S_C
-    that L_C does not have; names are found by their capital letters. warnings: sentences shown to users.
+    sentences, tokens: size of S_C. median_tokens: {S_C, D_C, T_C: median tokens per sentence}. duplicates: number of
+    rows of S_C beyond the first of each cluster of exact or near duplicates. type_token: {S_C, D_C, T_C: distinct
+    words / words}, on `type_token_words` words of each corpus. variety: effective number of different sentences among
+    `variety_of` sampled ones (Vendi score). coverage: share, 0 to 1, of `coverage_of` sentences of T_C whose nearest
+    sentence of D_C is in S_C. new_entities: share of the `new_entities_of` distinct names in S_C that L_C does not
+    have; names are found by their capital letters. warnings: sentences shown to users.
     """
 
     sentences: int
@@ -58,7 +64,7 @@ class Health:
 
 
 def duplicates_left(cluster: IntArray) -> int:
-    """Number of rows beyond the first of each cluster. cluster: cluster per selected row, shape (k,)."""
+    """Return the number of selected rows beyond the first of each cluster. cluster: each row's cluster, shape (k,)."""
     return len(cluster) - len(np.unique(cluster))
 
 
@@ -77,26 +83,26 @@ def _words(texts: Iterable[str]) -> Iterator[str]:
 
 
 def vendi(vectors: FloatArray) -> float:
-    """Vendi score (Friedman and Dieng 2023) of rows (n, d): 1 if all are equal, n if all are orthogonal.
+    """Return the Vendi score (Friedman and Dieng 2023) of rows (n, d): 1 if all are equal, n if all are orthogonal.
 
-    It is exp of the entropy of the eigenvalues of K/n. For unit rows R, K = R R^T holds the cosines. The d x d matrix
-    R^T R / n has the same non-zero eigenvalues as K/n.
+    The score is exp of the entropy of the eigenvalues of K/n. For unit rows R, K = R R^T contains the cosines. The
+    d x d matrix R^T R / n has the same non-zero eigenvalues as K/n.
     """
     rows = np.asarray(vectors, dtype=np.float64)
     rows = rows[rows.any(axis=1)]
     if not len(rows):
         return 0.0
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    # Take the smaller product, because eigenvalues cost the cube of its side.
+    # Take the smaller of the two matrices, because the cost of the eigenvalues is cubic in its side.
     gram = rows.T @ rows if len(rows) > rows.shape[1] else rows @ rows.T
     values = np.linalg.eigvalsh(gram / len(rows))
-    # Rounding leaves zeros slightly negative, which have no logarithm.
+    # Leave out zero eigenvalues: they have no logarithm, and rounding can make them slightly negative.
     values = values[values > 1e-12]
     return float(np.exp(-(values * np.log(values)).sum()))
 
 
 def coverage(task: FloatArray, domain: Rows, selected: BoolArray) -> float | None:
-    """Return the share of T_C's sentences whose nearest selected sentence is at least as close as any filtered one.
+    """Return the share of T_C's sentences that are at least as close to a selected sentence as to any other one.
 
     task, domain: unit rows (t, d) and (n, d). selected: mask (n,). None if all or no sentences are selected, or if T_C
     is empty. Takes a few seconds for a million rows and `COVERED` sentences.
@@ -126,7 +132,7 @@ def new_entities(texts: Iterable[str], known: Iterable[str]) -> tuple[float | No
 
 
 def warnings(health: Health) -> Iterator[str]:
-    """Yield warnings to show before a training on S_C, one sentence each."""
+    """Yield warnings to show before a model is trained on S_C, one sentence each."""
     median, selected = health.median_tokens, health.median_tokens["S_C"]
     for other in ("T_C", "D_C"):
         median_other = median.get(other)
@@ -176,7 +182,7 @@ def check_up(
     labelled: Corpus | None,
     seed: int,
 ) -> Health:
-    """Measure the selection `rows` of D_C.
+    """Return the health of a selection. rows: the selected rows of D_C.
 
     domain_vectors, task_vectors: unit rows, shape (n, d), None if the corpus was not embedded. labelled: L_C, or None.
     seed: seed of the samples.
@@ -211,7 +217,7 @@ def check_up(
 def _coverage(
     rows: IntArray, covered: IntArray, domain_vectors: Rows | None, task_vectors: Rows | None
 ) -> float | None:
-    """Return the coverage of T_C's rows `covered` by S_C's `rows`; None if either corpus was not embedded."""
+    """Return `coverage` for T_C's rows `covered` and D_C's selected `rows`; None if a corpus was not embedded."""
     if domain_vectors is None or task_vectors is None:
         return None
     inside = np.zeros(len(domain_vectors), dtype=bool)
@@ -220,7 +226,7 @@ def _coverage(
 
 
 def _some(rows: IntArray, n: int, seed: int) -> IntArray:
-    """Sample up to `n` of `rows`, in ascending order."""
+    """Return a random sample of up to `n` of `rows`, ascending."""
     return np.sort(rows[stratified(np.zeros(len(rows), dtype=np.int64), n, seed)])
 
 

@@ -48,22 +48,22 @@ def why(choice_id: str, row: int, budget: str | None = None, keep: Sequence[str]
 
 
 def flags_of(choice_id: str, rows: IntArray) -> dict[str, BoolArray]:
-    """Return {flag: mask over `rows` of D_C, shape (m,)} for the flags that withhold sentences from this selection."""
+    """Return, for each flag that withholds sentences from this selection, a mask over `rows` of D_C, shape (m,)."""
     audit = scored(choice_id).audit
     return {flag: audit.has(flag)[rows] for flag in withheld_flags(_keep(choice_id, None))}
 
 
 def flag_counts(choice_id: str, rows: IntArray) -> dict[str, int]:
-    """Return {flag: number of `rows` of D_C} as `flags_of` does, but count each row only once, for its first flag."""
+    """Return the number of `rows` of D_C per flag of `flags_of`. A row with several flags counts for the first one."""
     return counted_once(scored(choice_id).audit.mask[rows], withheld_flags(_keep(choice_id, None)))
 
 
 def health(
     choice_id: str, budget: str | None = None, keep: Sequence[str] | None = None, labelled: str | None = None
 ) -> Health:
-    """Measure S_C with its hand edits. Takes seconds for a million rows; the result is cached.
+    """Return the health of S_C with its hand edits. Takes seconds for a million rows; the result is cached.
 
-    labelled: fingerprint of an L_C, for the share of new entity names.
+    labelled: fingerprint of L_C, needed for the share of new entity names.
     """
     selection = chosen(choice_id, budget, keep)
     return _health(run_of(choice_id).id, selection.rows.tobytes(), labelled)
@@ -77,7 +77,7 @@ def _health(run_id: str, rows: bytes, labelled: str | None) -> Health:
     task = library().find(select.manifest.inputs["task"])
     domain_vectors, task_vectors = (vectors.find(store(), config, corpus) for corpus in (about.domain, task))
     if about.cascade:
-        with suppress(RunError):  # exported projects leave vectors out
+        with suppress(RunError):  # raised if the vectors are missing, as in exported projects
             domain_vectors = vectors.read_some(score, len(about.domain), config["options"])
     return check_up(
         about,
@@ -99,7 +99,7 @@ def health_without_diversity(choice_id: str) -> Health:
 
 
 def sides(choice_id: str, other: str) -> IntArray:
-    """Return, per row of D_C, which of two selections (A, B) contain it, as uint8 indices into `SIDES`.
+    """Return, for each row of D_C, which of two selections (A, B) contain the row, as uint8 indices into `SIDES`.
 
     Hand edits are included. Errors: CorpusError if the selections have different D_C.
     """
@@ -114,9 +114,9 @@ def sides(choice_id: str, other: str) -> IntArray:
 
 
 def overlap_curve(choice_id: str, other: str) -> list[tuple[int, int]]:
-    """Return (n, number of A's best n that are also among B's best n) at about 20 budgets, without hand edits."""
+    """Return (n, number of rows among the best n of both A and B) for about 20 budgets n, without hand edits."""
     n = len(scored(choice_id).domain)
-    worst = np.zeros(n, dtype=np.int64)  # the smallest budget at which both select a row
+    worst = np.zeros(n, dtype=np.int64)  # per row, the smallest budget at which both select it
     longest = n
     for name in (choice_id, other):
         eligible = scored(name).eligible(withheld_flags(_keep(name, None)))
@@ -130,7 +130,7 @@ def overlap_curve(choice_id: str, other: str) -> list[tuple[int, int]]:
 
 
 def side_examples(choice_id: str, other: str, side: Side, n: int = 8) -> list[ScoredRow]:
-    """Return up to `n` sentences of a side, best first: by B's score for "only B", else by A's.
+    """Return up to `n` sentences of one of `SIDES`, best first: by B's score for "only B", otherwise by A's.
 
     Sentences without a score, which only hand edits can add, come last.
     """
@@ -138,14 +138,14 @@ def side_examples(choice_id: str, other: str, side: Side, n: int = 8) -> list[Sc
     by = other if side == "only B" else choice_id
     ranked = scored(by).order if side != "neither" else scored(by).eligible(withheld_flags(_keep(by, None)))
     best = ranked[membership[ranked] == SIDES.index(side)]
-    if side != "neither" and len(best) < n:  # rows without a score have no rank
+    if side != "neither" and len(best) < n:  # add the rows without a score, which `ranked` lacks
         best = np.concatenate([best, np.setdiff1d(np.flatnonzero(membership == SIDES.index(side)), best)])
     return scored(by).table(best[:n])
 
 
 @kept_per_home(4)
 def _free(run_id: str, keep: tuple[str, ...]) -> tuple[IntArray, IntArray]:
-    """Return (rows that may be selected, rows that a flag withholds) of D_C, best first."""
+    """Return D_C's scored rows that may be selected, and those that a flag withholds, each best first."""
     about = scored(run_id)
     bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in withheld_flags(keep)))
     free = (about.audit.mask[about.order] & bits) == 0
@@ -154,7 +154,7 @@ def _free(run_id: str, keep: tuple[str, ...]) -> tuple[IntArray, IntArray]:
 
 @kept_per_home(32)
 def _rows(run_id: str, rows: tuple[int, ...]) -> list[ScoredRow]:
-    """Read rows. Cached, because the best rows lie scattered over the file and do not depend on the budget."""
+    """Return rows of D_C. Cached, because reading rows that are scattered over the file is slow."""
     return scored(run_id).table(np.array(rows, dtype=np.int64))
 
 
@@ -163,8 +163,9 @@ def examples(
 ) -> list[Example]:
     """Return example sentences of D_C.
 
-    which: `top`; `borderline`, the last selected and the first not selected; `rejected`, the worst scored; `withheld`,
-    the best scored that a flag withholds. inside: True, shape (n,), for the rows of D_C to show; None for all rows.
+    which: `top`; `borderline`, the last selected and the first not selected; `rejected`, the worst scores; `withheld`,
+    the best scores among sentences that a flag withholds. inside: mask (n,) of the rows of D_C that may be shown; None
+    for all rows.
     """
     run_id = run_of(choice_id).id
     taken, (free, flagged) = chosen.rows, _free(run_id, tuple(keep))
@@ -183,7 +184,7 @@ def examples(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
-    """Overlap of two selections (A, B) of one D_C. only_in_a, only_in_b: example sentences of only one, best first."""
+    """Overlap of two selections, A and B, of one D_C. only_in_a, only_in_b: examples of only one, best first."""
 
     both: int
     only_a: int
@@ -219,7 +220,7 @@ class Orphaned:
 
 
 def orphaned(choice_id: str) -> Orphaned:
-    """Read a finished selection whose corpora were removed."""
+    """Return the stored results of a finished selection whose corpora were removed."""
     select, selected = run_of(choice_id), result(choice_id)
     score = store().get(selected.score_run)
     values, scoring = read_values(score), read_result(score, ScoreResult)

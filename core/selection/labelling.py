@@ -9,15 +9,18 @@ from core.importing.view import find
 from core.stats.draws import uniform
 from core.text.words import fold
 
-MOST = 300  # sentences to label: a third for training, a sixth for the dev set, half for the test set
-_MANY = 10  # sentences drawn per requested one, so that duplicates can be skipped
+# number of sentences to label: a third for training, a sixth for the dev set, half for the test set
+MOST = 300
+# number of sentences drawn per requested sentence, so that duplicates can be skipped
+_MANY = 10
 
 
 def to_label(task: str, most: int = MOST) -> bytes:
     """Return random sentences of a corpus as JSON lines with `text`, `file` and `page`.
 
-    Sentences that differ only in case and punctuation count once. The draw is random, so that scores on these sentences
-    hold for the whole corpus. Doccano, Label Studio and Prodigy read the format. Errors: CorpusError.
+    Sentences that differ only in case and punctuation count once. The draw is random, so that an F1 measured on these
+    sentences estimates the F1 on the whole corpus. Doccano, Label Studio and Prodigy read the format. Errors:
+    CorpusError.
     """
     corpus = find(task)
     keys = uniform(np.arange(len(corpus), dtype=np.uint64), seed=0)

@@ -1,10 +1,10 @@
-"""Exact nearest sentences by cosine for a few queries, without torch."""
+"""Find the exact nearest sentences by cosine for a few queries, without torch."""
 
 import numpy as np
 
 from core.results import FloatArray, IntArray, Rows
 
-BLOCK = 1024  # rows converted to float32 at a time, so that they fit into the CPU cache
+BLOCK = 1024  # number of rows converted to float32 at a time; they fit into the CPU cache
 
 
 def widened(vectors: Rows, start: int) -> FloatArray:
@@ -22,7 +22,7 @@ def cosines(vectors: Rows, queries: FloatArray) -> FloatArray:
 
 
 def nearest_rows(vectors: Rows, queries: IntArray, among: IntArray) -> tuple[IntArray, FloatArray]:
-    """Return, per row in `queries`, the index into `among` of its nearest row and their cosine, both of shape (q,)."""
+    """Return, for each row in `queries`, the index into `among` of the nearest row, and the cosine, both shape (q,)."""
     query_vectors = np.asarray(vectors[queries], dtype=np.float32)
     best, indices = np.full(len(query_vectors), -np.inf, dtype=np.float32), np.zeros(len(query_vectors), dtype=np.int64)
     for start in range(0, len(among), BLOCK):

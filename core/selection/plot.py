@@ -16,10 +16,10 @@ LEGEND = {"title": None, "orient": "top"}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScoreBins:
-    """Histogram of all scores of D_C, computed once per scoring.
+    """Histogram of all scores of D_C, computed once per `score` run.
 
     edges: `(b + 1,)`, from the 0.1st to the 99.9th percentile. Scores outside count in the outermost bins.
-    counts: `(b,)`. log: True if the bins have equal width in the logarithm, for scores over several magnitudes.
+    counts: `(b,)`. log: True if the bins are equally wide on a logarithmic axis, used for a long right tail.
     """
 
     edges: FloatArray
@@ -39,7 +39,7 @@ class ScoreBins:
 
 
 def score_bins(values: FloatArray) -> ScoreBins:
-    """Count `values` `(n,)` in bins; NaN (not scored) is left out."""
+    """Return a histogram of the scores `values`, `(n,)`, without NaN (not scored)."""
     known = values[~np.isnan(values)]
     low, middle, high = np.percentile(known, [0.1, 50, 99.9]) if len(known) else (0.0, 0.5, 1.0)
     if high <= low:
@@ -52,7 +52,7 @@ def score_bins(values: FloatArray) -> ScoreBins:
 
 
 def score_histogram(bins: ScoreBins, chosen: FloatArray, unit: str, prefer: Prefer, *, dark: bool = False) -> Spec:
-    """Draw selected sentences on top of all others by score, and a line where the budget cuts.
+    """Return a histogram of selected and other sentences by score, with a line at the last selected score.
 
     chosen: `(k,)` scores of the selected sentences, best first.
     """
@@ -92,7 +92,7 @@ def score_histogram(bins: ScoreBins, chosen: FloatArray, unit: str, prefer: Pref
 
 
 def lengths_compared(lengths: Mapping[str, IntArray], *, dark: bool = False) -> Spec:
-    """Draw shares of sentences by length, one line per corpus. lengths: {role (S_C, D_C, T_C): `(n,)` tokens}."""
+    """Return a chart of sentence lengths, one line per corpus. lengths: {role (S_C, D_C, T_C): `(n,)` tokens}."""
     edges = length_edges(np.concatenate(list(lengths.values())), 40)
     names, rows = list[str](), []
     for role, values in lengths.items():

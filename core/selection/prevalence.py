@@ -17,9 +17,10 @@ from core.shown import count
 from core.stats.prevalence import QuantileCount
 from core.stats.prevalence import prevalence as estimate_prevalence
 
-LEAST = 20  # distinct sentences that T_C must have
-# A tenth of the strategy's default. A ranking needs a close fit, but a count needs similar scores for sentences in and
-# outside the training data.
+# smallest number of distinct sentences in T_C
+LEAST = 20
+# A tenth of the default of the strategy `classifier`. A ranking needs a close fit, but a count needs similar scores for
+# sentences inside and outside the training data.
 REGULARISATION = 1.0
 
 
@@ -36,7 +37,7 @@ class PrevalenceResult:
     """Result of a `prevalence` run.
 
     low, high: range of the number of D_C's sentences that resemble T_C. about: the point estimate.
-    task, domain: number of distinct sentences of T_C and of D_C that could be scored. quantiles: the estimate at each
+    task, domain: number of distinct sentences of T_C and of D_C that could be scored. quantiles: one estimate per
     quantile of T_C's scores.
     """
 
@@ -49,7 +50,7 @@ class PrevalenceResult:
 
 
 def run(config: PrevalenceConfig, job: Job) -> PrevalenceResult:
-    """Score D_C by a cross-fitted classifier and estimate the count. Writes no artifacts.
+    """Score D_C by a cross-fitted classifier, and estimate how many sentences resemble T_C. Writes no artifacts.
 
     Errors: CorpusError if T_C has fewer than `LEAST` distinct sentences.
     """

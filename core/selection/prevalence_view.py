@@ -1,4 +1,4 @@
-"""Estimates of how many sentences of D_C resemble T_C, as pages and commands show them."""
+"""Find stored estimates of how many sentences of D_C resemble T_C, and describe them for pages and commands."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +20,7 @@ def options(run_id: str) -> Options:
 
 
 def countable(task: str) -> bool:
-    """Return True if the project has T_C (a fingerprint) and T_C has at least `LEAST` sentences."""
+    """Return True if T_C is in the project and has at least `LEAST` sentences. task: fingerprint of T_C."""
     try:
         return len(library().find(task)) >= LEAST
     except CorpusError:
@@ -28,19 +28,19 @@ def countable(task: str) -> bool:
 
 
 def counted(task: str, domain: str) -> PrevalenceResult | None:
-    """Return the newest finished estimate for T_C and D_C (fingerprints), or None."""
+    """Return the newest finished estimate for T_C and D_C, both given by fingerprint, or None."""
     done = (run for run in _runs_for(task, domain) if run.state().state == "succeeded")
     return next((read(run, PrevalenceResult) for run in done), None)
 
 
 def counting(task: str, domain: str) -> str | None:
-    """Return the id of the newest run for T_C and D_C if it has not finished, or None."""
+    """Return the id of the newest run for T_C and D_C if that run has not finished, else None."""
     newest = next(_runs_for(task, domain), None)
     return newest.id if newest and newest.state().state != "succeeded" else None
 
 
 def _runs_for(task: str, domain: str) -> Iterator[Run]:
-    """Yield `prevalence` runs of T_C and D_C (fingerprints), newest first."""
+    """Yield the `prevalence` runs for T_C and D_C, both given by fingerprint, newest first."""
     for run in store().list("prevalence"):
         if (run.manifest.inputs.get("task"), run.manifest.inputs.get("domain")) == (task, domain):
             yield run

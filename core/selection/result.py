@@ -38,7 +38,7 @@ _SCORES, _ORDER, _LEARNT, _ROWS = "scores.npy", "order.npy", "model.npz", "rows.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cascade:
-    """Account of a `cascade` run: what it embedded, and which selections can use its scores.
+    """Summary of a `cascade` run: what it embedded, and which selections can use its scores.
 
     within: largest number of sentences that may be selected; 0 if the cascade was not used. withheld: flags that
     withhold a sentence. embedded: number of D_C's sentences with a vector. trial: size of the random sample. selected:
@@ -57,7 +57,7 @@ class Cascade:
     why: str = ""
 
     def in_words(self, n: int) -> str:
-        """Describe the cascade for users. n: number of D_C's sentences."""
+        """Return a description of the cascade for users. n: number of D_C's sentences."""
         if not self.within:
             return f"The cascade was not used, and every sentence was embedded: {self.why}."
         return (
@@ -76,7 +76,7 @@ class ScoreResult:
     unit, prefer: unit of the scores and their better end. scored: number of D_C's sentences. made_by: ids of the runs
     behind the scores, by kind of run; for embeddings the key is `embed <role>`. These runs trained the strategy's
     models, embedded or tagged sentences with them, or scored by the strategies whose ranks were used.
-    cascade: account of the cascade if this is the result of a `cascade` run.
+    cascade: summary of the cascade, if this is the result of a `cascade` run.
     """
 
     strategy: str
@@ -92,7 +92,8 @@ class SelectResult:
     """Result of a `select` run.
 
     selected, of: number of sentences of S_C and of D_C. tokens: number of tokens of S_C. dropped: {flag: number of
-    sentences that it withheld}. corpus: fingerprint of S_C. score_run, audit_run: ids of the runs behind it.
+    sentences that it withheld}. corpus: fingerprint of S_C. score_run, audit_run: ids of the runs that computed the
+    scores and the flags.
     """
 
     strategy: str
@@ -113,7 +114,7 @@ def withheld_flags(keep: Sequence[str]) -> tuple[str, ...]:
 
 
 def write(run: Run, values: FloatArray, order: IntArray, learnt: Arrays) -> None:
-    """Write the scores of a `score` run."""
+    """Store the results of a `score` run: scores, order of the rows, and arrays that explain a score."""
     np.save(run.artifacts / _SCORES, values)
     write_order(run, order)
     # No pickles, because loading a pickle from a forged project would run its code.
@@ -121,7 +122,7 @@ def write(run: Run, values: FloatArray, order: IntArray, learnt: Arrays) -> None
 
 
 def write_order(run: Run, order: IntArray) -> None:
-    """Write the scored rows, best first; for a `select` run, in the order that diversity gave."""
+    """Write the scored rows, best first; for a `select` run with diversity, in the re-ordered ranking."""
     np.save(run.artifacts / _ORDER, order)
 
 
@@ -131,14 +132,14 @@ def write_rows(run: Run, rows: IntArray) -> None:
 
 
 def read_values(score_run: Run) -> FloatArray:
-    """Read the scores, shape (n,)."""
+    """Return the scores of D_C, shape (n,)."""
     with read_back(path := score_run.artifacts / _SCORES):
         values: FloatArray = np.load(path)
         return values
 
 
 def read_learnt(score_run: Run) -> Arrays:
-    """Return {name: array} of what the strategy learnt; {} for runs of older versions without them."""
+    """Return the arrays that the strategy learnt, by name; {} for runs of older versions, which stored none."""
     if not (path := score_run.artifacts / _LEARNT).exists():
         return {}
     with read_back(path), np.load(path, allow_pickle=False) as kept:
@@ -146,18 +147,18 @@ def read_learnt(score_run: Run) -> Arrays:
 
 
 def read_rows(select_run: Run) -> IntArray:
-    """Read the selected rows, without hand edits, shape (k,)."""
+    """Return the selected rows, without hand edits, shape (k,)."""
     with read_back(path := select_run.artifacts / _ROWS):
         rows: IntArray = np.load(path)
         return rows
 
 
 class NotServed(ConfigError):
-    """The scores of a cascade are not enough for a budget or flags. A new `select` run can score more."""
+    """Error: a cascade scored too few sentences for a budget or for the flags. A new `select` run can score more."""
 
 
 class ScoredRow(TypedDict):
-    """A sentence of D_C. row: its row in D_C. flags: flags that are set. place: file and page, or ""."""
+    """A sentence of D_C. row: its row in D_C. flags: names of its flags. place: file and page, or ""."""
 
     row: int
     id: str
@@ -172,7 +173,7 @@ class ScoredRow(TypedDict):
 class Scored:
     """D_C with scores `(n,)`, the order `(m,)` of its scored rows, flags, and `lengths` `(n,)`: tokens per sentence.
 
-    cascade: what was embedded; None if every sentence was scored.
+    cascade: summary of the cascade; None if every sentence was scored.
     """
 
     domain: Corpus
@@ -209,16 +210,16 @@ class Scored:
         )
 
     def choose(self, budget: Budget, drop: Sequence[str]) -> Selection:
-        """Select within a budget, see `selection.choose`. Takes milliseconds for a million rows.
+        """Return the best rows within a budget, see `selection.choose`. Takes milliseconds for a million rows.
 
-        Errors: those of `selection.choose`; also NotServed if a cascade did not score sentences that the budget needs,
-        or flagged sentences that `drop` does not leave out.
+        Errors: those of `selection.choose`; NotServed if a cascade scored too few sentences for the budget, or if it
+        left out sentences with a flag that is not in `drop`.
         """
         chosen = choose(self.scores, budget, lengths=self.lengths, mask=self.audit.mask, drop=drop, order=self.order)
         return self._of_cascade(chosen, self.cascade, drop) if self.cascade else chosen
 
     def _of_cascade(self, chosen: Selection, cascade: Cascade, drop: Sequence[str]) -> Selection:
-        """Check that the cascade scored enough, and count as not scored only sentences that were embedded."""
+        """Return `chosen`, with only embedded sentences counted as not scored. Errors: NotServed, see `choose`."""
         again = "select again with this"
         if kept := [flag for flag in cascade.withheld if flag not in drop]:
             raise NotServed(
@@ -241,16 +242,16 @@ class Scored:
         return rows
 
     def rank(self, row: int) -> int | None:
-        """Return a row's rank by score, 1 is best, ties by row; None if it could not be scored."""
+        """Return a row's rank by score, ties in row order; 1 is best. None if the row has no score."""
         values, value = self.scores.values, self.scores.values[row]
         if np.isnan(value):
             return None
-        # Comparisons with NaN are False, so NaN scores rank last.
+        # Comparisons with NaN are False, so rows without a score never count as better.
         better = values > value if self.scores.prefer == "high" else values < value
         return int(better.sum() + (values[:row] == value).sum()) + 1
 
     def table(self, rows: IntArray) -> list[ScoredRow]:
-        """Return the sentences of `rows`, in order."""
+        """Return the sentences of `rows`, in this order, with scores and flags."""
         return [
             {
                 "row": int(row),

@@ -1,4 +1,4 @@
-"""`score`: score every sentence of D_C by a strategy. Scores do not depend on the budget, so changing it is free.
+"""`score`: score every sentence of D_C by a strategy. Scores do not depend on the budget, so a new budget reuses them.
 
 Also trains B1 and B2, the models that some strategies need (SOURCES.md, B1 and B2), as child runs.
 """
@@ -37,8 +37,10 @@ from core.tagging.predictions import read_spans
 from core.training.on_device import on_device, worker_device
 from core.training.saved_models import folder
 
-CHUNK = 4 * BLOCK  # rows per chunk
-SLOW_CHUNK = BLOCK // 8  # rows per chunk if a model reads every sentence. A killed run repeats at most one chunk.
+# number of rows per chunk; a run that was killed repeats at most one chunk
+CHUNK = 4 * BLOCK
+# number of rows per chunk if a model reads every sentence
+SLOW_CHUNK = BLOCK // 8
 
 
 class ScoreConfig(EncoderOptions):
@@ -61,14 +63,14 @@ class ScoreConfig(EncoderOptions):
     seed: int = option(0, "Seed of everything random.", ge=0)
 
     def settled(self) -> Self:
-        """Return these options, with the encoder's hash if the strategy embeds or trains."""
+        """Return these options, with the encoder's hash if the strategy embeds sentences or trains a model."""
         every = involved(self.strategy, self.options)
         return super().settled() if any(each.models or each.reads in ("vectors", "both") for each in every) else self
 
     @field_validator("options")
     @classmethod
     def _complete(cls, options: dict[str, object], info: ValidationInfo) -> dict[str, object]:
-        """Validate the options and fill in every default, so that equal work has an equal run key."""
+        """Return the checked options with every default filled in, so that runs of the same work have the same key."""
         return strategy_options(info.data.get("strategy", DEFAULT_STRATEGY), options).model_dump(mode="json")
 
     @model_validator(mode="after")
@@ -86,9 +88,9 @@ class ScoreConfig(EncoderOptions):
 
 @dataclass(kw_only=True)
 class ScoreWork:
-    """Score the sentences of D_C by a strategy.
+    """Work that scores the sentences of D_C by a strategy.
 
-    sources: corpora from which each worker prepares a strategy that loads a model; None if the strategy is prepared.
+    sources: given to `Strategy.prepare` in each worker, if the strategy loads a model; None if it is already prepared.
     """
 
     strategy: Strategy
@@ -167,7 +169,7 @@ def explanation_arrays(strategy: Strategy, task_rows: IntArray | None) -> Arrays
 
 
 def scores_of(strategy: Strategy, sources: Mapping[Role, Source], job: Job) -> tuple[FloatArray, list[Path]]:
-    """Return D_C's scores, shape (n,), and their chunk files. The caller deletes these after writing its result."""
+    """Return D_C's scores, shape (n,), and their chunk files. The caller deletes the files after writing its result."""
     domain = sources[Role.DOMAIN]
     slow = bool(strategy.models) and strategy.reads == "text"
     if not slow:
@@ -185,7 +187,7 @@ def sources_of(
 ) -> tuple[dict[Role, Source], dict[str, list[str]]]:
     """Return the strategy's sources by role, and the ids of the runs that trained its models, by kind of run.
 
-    embeds: corpora to embed if the strategy reads vectors.
+    embeds: roles of the corpora to embed if the strategy reads vectors.
     """
     task, domain = job.corpus(config.task), job.corpus(config.domain)
     refuse_swapped(task, domain)
@@ -216,8 +218,8 @@ def ranked(config: ScoreConfig, others: Sequence[str], job: Job) -> tuple[FloatA
     """Score D_C by other strategies. Return the ranks, shape (n, k), and the run ids."""
     runs = []
     for other in others:
-        # The options equal those of a selection by this strategy, so that both share one run. dev is left out if the
-        # strategy trains no tagger. `settled` fills in `weights`, the encoder's hash, if needed.
+        # Use the options that a `select` run by this strategy would use, so that both share one `score` run. `dev` is
+        # empty if the strategy trains no tagger. `settled` fills in `weights`, the encoder's hash, if needed.
         dev = config.dev if "ner" in STRATEGIES[other].models else ""
         own: dict[str, object] = {"strategy": other, "options": {}, "dev": dev, "weights": ""}
         runs.append(job.child("score", **config.model_dump() | own))
@@ -226,7 +228,7 @@ def ranked(config: ScoreConfig, others: Sequence[str], job: Job) -> tuple[FloatA
 
 
 def refuse_swapped(task: Corpus, domain: Corpus) -> None:
-    """Refuse a T_C that is larger than D_C. Errors: CorpusError."""
+    """Raise CorpusError if T_C has more sentences than D_C."""
     if len(task) > len(domain):
         raise CorpusError(
             f"the task corpus {task.name} ({len(task):,} sentences) is larger than the domain corpus {domain.name} "
@@ -235,7 +237,7 @@ def refuse_swapped(task: Corpus, domain: Corpus) -> None:
 
 
 def _models(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[Adapted | None, dict[str, list[str]]]:
-    """Train B1, and B2 or the model of D_C if the strategy needs it. Return the runs, and their ids by kind of run."""
+    """Train the models that a strategy needs. Return the runs (None without models), and their ids by kind of run."""
     if not strategy.models:
         return None, {}
     options = strategy_options(config.strategy, config.options)
@@ -253,7 +255,7 @@ def _models(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[Adapted 
 
 
 def _sample(job: Job, config: ScoreConfig, n: int) -> Corpus:
-    """Store and return `n` random sentences of D_C."""
+    """Return `n` random sentences of D_C, stored as a corpus."""
     domain = job.corpus(config.domain)
     return job.library.subset(
         domain,
@@ -269,7 +271,7 @@ def _held_out(config: ScoreConfig) -> tuple[str, ...]:
 
 
 def _learnable(config: ScoreConfig, job: Job) -> BoolArray | None:
-    """Return a mask of T_C's rows that are not held out, or None if nothing is held out."""
+    """Return a mask of T_C's rows that do not occur in held-out data; None if there is no held-out data."""
     keep = learnable_rows(config.task, _held_out(config), job)
     if keep is not None and not keep.all():
         job.context.note(
@@ -280,7 +282,7 @@ def _learnable(config: ScoreConfig, job: Job) -> BoolArray | None:
 
 
 def language_model(job: Job, task: str, held_out: Sequence[str], encoder: EncoderOptions, **training: object) -> Run:
-    """Train B1: continued pre-training on T_C without the sentences of `held_out` (SOURCES.md, Leaks).
+    """Train B1: continued pre-training on T_C without the sentences of `held_out` (SOURCES.md, Leaks). Return the run.
 
     training: further options of `pretrain`. If T_C has test leaks, its other sentences are stored as a separate corpus.
     The run's inputs then name exactly the sentences that it trained on.
@@ -293,7 +295,7 @@ def language_model(job: Job, task: str, held_out: Sequence[str], encoder: Encode
 def taggers(
     job: Job, start: Run, *, train: Corpus, dev: Corpus, folds: int, seed: int, **training: object
 ) -> tuple[Run, ...]:
-    """Train B2: fine-tune B1 (`start`) on L_C. With several folds, train one tagger per fold, without that fold.
+    """Train B2: fine-tune B1 (`start`) on L_C. Return one run; with several folds, one run per left-out fold.
 
     training: further options of `finetune`.
     """
@@ -303,7 +305,7 @@ def taggers(
 
 
 def without_folds(job: Job, train: Corpus, folds: int) -> list[Corpus]:
-    """Store and return L_C without fold 0, without fold 1, and so on (`strategies.predictions.fold`).
+    """Return one stored corpus per fold: L_C without the sentences of this fold (`strategies.predictions.fold`).
 
     Errors: CorpusError if a fold has no sentence.
     """

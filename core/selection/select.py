@@ -36,12 +36,18 @@ from core.selection.score import ScoreConfig
 from core.shown import count
 from core.terms import CHOICE
 
-PARTS = 3  # stages of a run: test leaks, scores, selection
-_SHARES = 0.15, 0.97  # shares of a run on a large D_C that are done before the second and the third stage
-POOL = 5  # the re-ordered head of the ranking is this many times the budget
-MOST_MMR = 20_000  # most sentences that mmr takes, because each step compares with the whole pool
-LARGE = 100_000  # sentences; a larger D_C is selected from by a cascade
-_FITTED = 20_000  # rows to which k-means is fitted
+# number of stages of a run: test leaks, scores, selection
+PARTS = 3
+# progress of a run, 0 to 1, at the start of the second and of the third stage; measured on a large D_C
+_SHARES = 0.15, 0.97
+# Diversity re-orders this many times as many sentences as the budget selects.
+POOL = 5
+# Largest number of sentences that mmr selects. Each of its steps compares one sentence with the whole pool.
+MOST_MMR = 20_000
+# number of sentences; a cascade is the default for a larger D_C
+LARGE = 100_000
+# number of rows to which k-means is fitted
+_FITTED = 20_000
 _SUFFIX = {"none": "", "quota": " by quota", "mmr": " by mmr"}
 
 
@@ -82,7 +88,7 @@ class SelectConfig(SelectOptions, ScoreConfig):
     )
 
     def settled(self) -> Self:
-        """Decide whether a large D_C needs a cascade, so that the run's options record the decision."""
+        """Return the options with `cascade` decided for a large D_C, so that the run records the decision."""
         settled = super().settled()
         domain = Library(home()).find(self.domain)
         if self.cascade is not None or len(domain) <= LARGE or unfit(self):
@@ -98,7 +104,7 @@ class SelectConfig(SelectOptions, ScoreConfig):
     @field_validator("budget")
     @classmethod
     def _budget(cls, budget: str) -> str:
-        """Normalise the spelling. Errors: ConfigError, before anything is computed."""
+        """Return the budget in its standard spelling. Errors: ConfigError, before anything is computed."""
         return str(Budget.parse(budget))
 
 
@@ -118,7 +124,7 @@ def run(config: SelectConfig, job: Job) -> SelectResult:
     """Audit, score and select. Stores S_C as a corpus. Artifacts: see `selection.result`."""
     budget, drop = Budget.parse(config.budget), withheld_flags(config.keep)
     domain = job.corpus(config.domain)
-    check_budget(budget, domain.n_sentences, domain.n_tokens)  # fail before hours of embedding
+    check_budget(budget, domain.n_sentences, domain.n_tokens)  # fail before hours of embedding, not after
     holdout = tuple(dict.fromkeys((*config.holdout, *((config.dev,) if config.dev else ()))))
     flagging = config.model_dump(include=set(Flagging.model_fields))
     job.context.part(1, PARTS, "duplicates and test leaks", shares=(0.0, _SHARES[0]))
@@ -177,7 +183,7 @@ def _sized(config: SelectConfig, budget: Budget, domain: Corpus) -> Mapping[str,
 
 
 def _seal(config: SelectConfig, job: Job, domain: Corpus, chosen: Selection) -> Corpus:
-    """Store S_C as a corpus."""
+    """Store S_C as a corpus, and return it."""
     return job.library.subset(
         domain,
         chosen.rows,
@@ -212,9 +218,9 @@ def mmr(
     """Return the first `n` indices by maximal marginal relevance (Carbonell and Goldstein 1998), then all others.
 
     Each step takes the row with the largest `trade * relevance - (1 - trade) * largest cosine to a taken row`.
-    vectors: `(m, d)` unit rows, best score first. scores: `(m,)`; relevance is the score scaled to the pool's range.
+    vectors: `(m, d)` unit rows, best score first. scores: `(m,)`; relevance is the score scaled to 0..1.
     Ties go to the better score. The cost is n x m x d products: 5,000 of 25,000 rows take about half a minute.
-    Errors: ConfigError for more than `MOST_MMR`.
+    Errors: ConfigError if `n` is larger than `MOST_MMR`.
     """
     if n > MOST_MMR:
         raise ConfigError(
@@ -231,11 +237,11 @@ def mmr(
     for i in range(len(taken)):
         report.check()
         report.progress(i, len(taken), "sentences")
-        # argmax returns the first of equals, which has the better score.
+        # Of equal values, argmax returns the first one, which has the better score.
         best = int(np.argmax(np.where(free, gain - (1 - trade) * nearest, -np.inf)))
         taken[i], free[best] = best, False
         near = rows @ rows[best]
-        # The first row sets the values, so that a negative cosine to it does not count as 0.
+        # Replace the initial zeros after the first step, because cosines to the first row can be negative.
         nearest = near if i == 0 else np.maximum(nearest, near)
     return np.concatenate([taken, np.flatnonzero(free)])
 
@@ -243,8 +249,9 @@ def mmr(
 def quota(vectors: FloatArray, n: int, *, seed: int = 0) -> IntArray:
     """Return all `m` indices, interleaved so that each cluster appears in proportion to its size, best first.
 
-    k-means gives about sqrt(`n`) clusters. The j-th best of a cluster of size s is sorted by (j - 1/2) / s, so every
-    prefix holds each cluster's share to within one sentence. vectors: `(m, d)` unit rows, best score first.
+    k-means gives about sqrt(`n`) clusters. The j-th best of a cluster of size s is sorted by (j - 1/2) / s. Every
+    prefix then contains each cluster in proportion to its size, to within one sentence. vectors: `(m, d)` unit rows,
+    best score first.
     """
     from sklearn.cluster import MiniBatchKMeans
 

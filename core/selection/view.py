@@ -34,7 +34,7 @@ from core.selection.choice import Choice, Edits
 from core.selection.result import Scored, SelectResult, withheld_flags
 
 FORMATS: tuple[Format, ...] = get_args(Format)
-LONGEST_WORD = 40  # characters of a name in a file name
+LONGEST_WORD = 40  # largest number of characters of each name in a file name
 
 
 def run_of(choice_id: str) -> Run:
@@ -62,7 +62,7 @@ def scored(choice_id: str) -> Scored:
 
 @kept_per_home(4)
 def _scored(run_id: str) -> Scored:
-    """Read the scores; the last few runs stay in memory."""
+    """Return D_C, scores and flags of a `select` run. The last four results stay in memory."""
     ids = result(run_id)
     score, audit = store().get(ids.score_run), store().get(ids.audit_run)
     return Scored.read(score, audit, library(), store().get(run_id))
@@ -78,7 +78,7 @@ def chosen(
 ) -> Selection:
     """Return the selected rows, with hand edits if `edited`.
 
-    budget: default is the selection's own. keep: default is that of its run.
+    budget: default is the selection's own. keep: flags that do not withhold a sentence; default is that of its run.
     """
     config = run_of(choice_id).manifest.config
     budget = kept_budget(choice_id) if budget is None else budget
@@ -124,7 +124,7 @@ def keep_budget(choice_id: str, budget: str) -> None:
 
 
 def again(choice_id: str, budget: str) -> dict[str, object]:
-    """Return the options of a `select` run that selects within a budget that the selection's scores do not serve."""
+    """Return the options for a new `select` run that scores enough sentences for a budget."""
     return {**run_of(choice_id).manifest.config, "budget": budget}
 
 
@@ -139,10 +139,10 @@ def _score_bins(run_id: str) -> plot.ScoreBins:
 
 
 def score_range(choice_id: str) -> tuple[float, float, int]:
-    """Return (lowest, highest, decimals) of a selection's scores, rounded outwards: 500 to 5,000 steps."""
+    """Return (lowest score, highest score, decimals) for a slider. Both scores are rounded outwards to `decimals`."""
     edges = score_bins(choice_id).edges
     low, high = float(edges[0]), float(edges[-1])
-    # 500 to 5,000 steps over the range. If all scores are equal, their magnitude sets the step.
+    # The slider gets 500 to 5,000 steps. If all scores are equal, their magnitude sets the step.
     decimals = -math.floor(math.log10((high - low or abs(high) or 1.0) / 500))
     step = 10.0**-decimals
     return round(math.floor(low / step) * step, decimals), round(math.ceil(high / step) * step, decimals), decimals
@@ -169,9 +169,8 @@ def budget_in(choice_id: str, unit: Unit) -> str:
         case "threshold":
             down = about.scores.prefer == "high"
             worst = float(now.scores.min() if down else now.scores.max())
-            decimals = max(
-                score_range(choice_id)[2], 3 - math.floor(math.log10(abs(worst) or 1.0))
-            )  # at least four digits
+            # at least four digits
+            decimals = max(score_range(choice_id)[2], 3 - math.floor(math.log10(abs(worst) or 1.0)))
             # Rounded away from the selected scores, so that the worst of them stays selected.
             value = round((math.floor if down else math.ceil)(worst * 10.0**decimals) / 10.0**decimals, decimals)
     return str(Budget(value=value, unit=unit))
@@ -216,7 +215,7 @@ def seal(choice_id: str, budget: str | None = None, keep: Sequence[str] | None =
     budget = kept_budget(choice_id) if budget is None else budget
     keep = tuple(config["keep"] if keep is None else keep)
     if not changes and (budget, keep) == (config["budget"], tuple(config["keep"])):
-        with suppress(CorpusError):  # S_C was removed
+        with suppress(CorpusError):  # raised if S_C was removed
             return library().find(result(choice_id).corpus)
     with suppress(CorpusError):
         return library().find(_sealed(choice_id, budget, keep, changes.added.tobytes(), changes.removed.tobytes()))
@@ -258,8 +257,9 @@ def export(choice_id: str, budget: str, keep: Sequence[str], path: Path, format:
 def file_name(choice_id: str) -> str:
     """Return a name for an export, without suffix, such as `contracts-knn-1a2b-20pct`.
 
-    It begins with the selection's name, or else with its domain corpus and strategy. The removal of a run finds the
-    run's exports by the digits between hyphens, so the words before them contain no hyphen followed by digits.
+    It begins with the selection's name, or else with its domain corpus and strategy. The
+    characters `1a2b` end the run's id. When the run is removed, its exports are found by these characters between
+    hyphens, so the words before them contain no hyphen.
     """
     now, about = at(choice_id), scored(choice_id)
     parts = [now.name] if now.name else [about.domain.name, about.scores.name]

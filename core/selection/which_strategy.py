@@ -32,10 +32,14 @@ from core.stats.draws import sample, uniform
 from core.stats.recall import Compared, Hidden, best, compare
 from core.text.words import cutter
 
-LEAST = 50  # sentences of T_C to hide; with fewer, only differences of more than about 25 points would show
-PARTS = 3  # stages of a run: duplicates, embeddings, comparison
-_TOGETHER = 50  # most consecutive rows that are hidden together, about a few documents
-_BLOCKS = 4  # least number of blocks per part of T_C that is hidden at once
+# Smallest number of sentences to hide. With fewer, only differences of more than about 25 points could be detected.
+LEAST = 50
+# number of stages of a run: duplicates, embeddings, comparison
+PARTS = 3
+# largest number of consecutive rows that are hidden as one block, about a few documents
+_TOGETHER = 50
+# smallest number of blocks in each part of T_C
+_BLOCKS = 4
 
 
 class WhichStrategyConfig(EncoderOptions):
@@ -60,7 +64,7 @@ class WhichStrategyConfig(EncoderOptions):
     @field_validator("budget")
     @classmethod
     def _budget(cls, text: str) -> str:
-        """Normalise the spelling. Errors: ConfigError."""
+        """Return the budget in its standard spelling. Errors: ConfigError."""
         budget = Budget.parse(text)
         if budget.unit == "threshold":
             raise ConfigError("budget: strategies have different units, so a threshold cannot compare them; give 10%.")
@@ -69,7 +73,7 @@ class WhichStrategyConfig(EncoderOptions):
     @field_validator("strategies")
     @classmethod
     def _strategies(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        """Fill in the default, so that the run key changes if a strategy is added. Errors: ConfigError."""
+        """Return the strategies to compare. Fills in the default, so that a new strategy changes the run key."""
         usable = untrained(labels=bool(info.data.get("train")))
         for name in names:
             if name not in STRATEGIES:
@@ -100,7 +104,7 @@ class WhichStrategyResult:
     best: str
 
     def __post_init__(self) -> None:
-        """Refuse a damaged result. Errors: ValueError."""
+        """Raise ValueError if the best strategy was not compared with the default, as in a damaged file."""
         rivals = [name for name, one in self.strategies.items() if one.difference]
         if DEFAULT_STRATEGY not in self.strategies or self.best not in (DEFAULT_STRATEGY, *rivals):
             raise ValueError("the best strategy was not compared with the default")
@@ -176,7 +180,7 @@ def _joined(
 
 
 def run(config: WhichStrategyConfig, job: Job) -> WhichStrategyResult:
-    """Hide sentences of T_C in a sample of D_C, rank all with each strategy, and count the hidden ones that it selects.
+    """Hide sentences of T_C in a sample of D_C, and return the share of them that each strategy selects.
 
     Writes no artifacts. Errors: CorpusError if T_C, or the sample of D_C, has fewer than `LEAST` usable sentences.
     """
@@ -217,7 +221,7 @@ def _sample(domain: Corpus, config: WhichStrategyConfig, job: Job) -> Corpus:
 
 
 def _material(config: WhichStrategyConfig, task: Corpus, sample: Corpus, job: Job) -> _Material:
-    """Return T_C and the sample with their unflagged rows, without sentences of the sample that also occur in T_C."""
+    """Return T_C and the sample with their unflagged rows. Sentences of the sample that occur in T_C are left out."""
     flags = Flagging().model_dump()
     of_task = read_audit(job.child("audit", corpus=task.fingerprint, held_out=config.holdout, **flags))
     copies = (*config.holdout, task.fingerprint)
@@ -247,7 +251,8 @@ def _material(config: WhichStrategyConfig, task: Corpus, sample: Corpus, job: Jo
 def places(n: int, draws: int, seed: int) -> Hidden:
     """Divide `n` sentences into blocks of neighbours, and assign each block to a random draw.
 
-    Sentences of one document share rare words. A single hidden sentence would be easy to find by its neighbours.
+    Sentences of one document share rare words. A single hidden sentence would be easy to find by its neighbours, so
+    neighbours are hidden together.
     """
     block = np.arange(n) // max(min(_TOGETHER, n // (_BLOCKS * draws)), 1)
     draw = np.random.default_rng(seed).permutation(int(block[-1]) + 1) % draws
@@ -262,7 +267,7 @@ def _with_vectors(source: Source, config: WhichStrategyConfig, job: Job) -> Sour
 def _ranked(
     config: WhichStrategyConfig, material: _Material, budget: Budget, job: Job
 ) -> tuple[dict[str, BoolArray], float]:
-    """Return which hidden sentences each strategy selects, `(n,)`, and the mean share that the budget takes.
+    """Return {strategy: mask `(n,)` of hidden sentences that it selects}, and the mean share that the budget selects.
 
     Each chunk is the mask of the sentences that one strategy selects in one draw.
     """

@@ -1,4 +1,4 @@
-"""Results of `which-strategy` runs, as pages and commands show them."""
+"""Find results of `which-strategy` runs, and describe them for pages and commands."""
 
 from collections.abc import Mapping, Sequence
 
@@ -31,7 +31,7 @@ def options(select: Mapping[str, object]) -> Options:
 
 
 def comparable(task: str) -> bool:
-    """Return True if the project has T_C (a fingerprint) and T_C has at least `LEAST` sentences."""
+    """Return True if T_C is in the project and has at least `LEAST` sentences. task: fingerprint of T_C."""
     try:
         return len(library().find(task)) >= LEAST
     except CorpusError:
@@ -39,13 +39,13 @@ def comparable(task: str) -> bool:
 
 
 def newest(task: str, domain: str) -> Run | None:
-    """Return the newest run for T_C and D_C (fingerprints), or None."""
+    """Return the newest run for T_C and D_C, both given by fingerprint, or None."""
     wanted = {"task": task, "domain": domain}
     return next((run for run in store().list("which-strategy") if wanted.items() <= run.manifest.inputs.items()), None)
 
 
 def in_words(result: WhichStrategyResult) -> str:
-    """Return the answer in one or two sentences."""
+    """Return one or two sentences: which strategy to use, and the recall that supports this."""
     usual, rivals = result.strategies[DEFAULT_STRATEGY].recall, _widths(result)
     found = f"{DEFAULT_STRATEGY}, the default, finds {usual.value:.0%} of the hidden sentences"
     if result.best != DEFAULT_STRATEGY:
@@ -70,7 +70,7 @@ def in_words(result: WhichStrategyResult) -> str:
 
 
 def basis(result: WhichStrategyResult) -> str:
-    """Return how the answer was computed, and what the intervals mean."""
+    """Return sentences on how the recall was measured and what its intervals mean."""
     n = sum(one.difference is not None for one in result.strategies.values())
     return (
         f"{count(result.hidden, 'sentence')} of the task corpus were hidden, in {result.draws} random parts, among "
@@ -94,7 +94,7 @@ def rows(result: WhichStrategyResult) -> list[dict[str, str]]:
 
 
 def lines(result: WhichStrategyResult) -> list[str]:
-    """Return all of a result as lines of text."""
+    """Return the whole result as lines of text: table, recommendation, method and limits."""
     table = [("strategy", "hidden sentences found", f"points more than {DEFAULT_STRATEGY}")]
     table += [(row["strategy"], row["recall"], row["difference"]) for row in rows(result)]
     widths = [max(len(row[i]) for row in table) for i in range(2)]

@@ -39,7 +39,7 @@ class Neighbour(TypedDict):
 
 
 class Copy(ScoredRow):
-    """A duplicate or near duplicate. differs: differing words, as `its words -> words of the explained sentence`."""
+    """An exact or near duplicate. differs: the words that differ, as `its words -> words of the explained sentence`."""
 
     differs: str
 
@@ -82,7 +82,7 @@ class Why:
 def explain_row(
     select: Run, row: int, *, scored: Scored, chosen: Selection, edits: Edits, drop: Sequence[str], library: Library
 ) -> Why:
-    """Explain one row of D_C. chosen: the selection without hand edits. Errors: CorpusError for an unknown row."""
+    """Explain a row of D_C. chosen: the selection without hand edits. Errors: CorpusError if D_C has no such row."""
     if not 0 <= row < len(scored.domain):
         raise CorpusError(f"row {row}: the domain corpus has rows 0 to {len(scored.domain) - 1:,}; give one of them.")
     task = library.find(select.manifest.inputs["task"])
@@ -113,16 +113,16 @@ def explain_row(
 
 
 def _copies(row: int, scored: Scored) -> list[Copy]:
-    """Return the other rows of the same cluster. Clusters are transitive, so two of their rows may differ a lot."""
+    """Return the other rows in a row's cluster of duplicates. Clusters are transitive, so its rows may differ a lot."""
     (text,) = (sentence.text for sentence in scored.domain.take(np.array([row])))
     copies = scored.table(near_duplicates_of(row, scored.audit))
     return [{**copy, "differs": differing(copy["text"], text)} for copy in copies]
 
 
 def verdict(row: int, rank: int | None, *, scored: Scored, chosen: Selection, edits: Edits, drop: Sequence[str]) -> str:
-    """Return a sentence that gives the row's number in the selection, or the reason why it was not selected.
+    """Return a sentence with the row's position in the selection, or with the reason why it was not selected.
 
-    The number differs from the rank by score if sentences with a better rank are left out.
+    The position differs from the rank by score if sentences with a better rank are left out.
     """
     at, cut = np.flatnonzero(chosen.rows == row), len(chosen.rows)
     # Hand edits override the scores.
@@ -151,7 +151,7 @@ def _left_out(rank: int | None, scored: Scored, chosen: Selection) -> str:
 
 
 def _without_score(flags: Sequence[str], scored: Scored) -> str:
-    """Return the reason why a sentence has no score. flags: those that withhold it, in words."""
+    """Return the reason why a sentence has no score. flags: names of the flags that withhold it."""
     if scored.cascade is None:
         return "Not selected: this sentence could not be scored."
     if flags:
@@ -184,7 +184,7 @@ def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Libr
 
 
 def _vectors(store: RunStore, score_run: Run, corpus: Corpus, role: Role) -> tuple[Rows, FloatArray] | None:
-    """Return the vectors and norms behind the score, from B1 or B2 if they were used; None if they were removed."""
+    """Return the vectors and norms that the scores were computed from (by B1 or B2 if used); None if removed."""
     result = read_result(score_run, ScoreResult)
     names = result.made_by.get(f"embed {role}")
     if names is None and not (result.cascade and role == Role.DOMAIN):
@@ -198,7 +198,7 @@ def _vectors(store: RunStore, score_run: Run, corpus: Corpus, role: Role) -> tup
 
 
 def predicted(store: RunStore, score_run: Run) -> list[Spans]:
-    """Return the entities in D_C behind the scores, per tagger; [] if there are none or they were removed."""
+    """Return the entities in D_C that the scores were computed from, per tagger; [] if none were used or stored."""
     try:
         return [read_spans(store.get(name)) for name in read_result(score_run, ScoreResult).made_by.get("tag", ())]
     except RunError:
@@ -206,7 +206,7 @@ def predicted(store: RunStore, score_run: Run) -> list[Spans]:
 
 
 def _ranks(store: RunStore, score_run: Run, row: int) -> dict[str, float]:
-    """Return the row's rank by each strategy whose ranks the scores use; {} if a run behind them was removed."""
+    """Return the row's rank by each strategy whose ranks the scores use; {} if one of these runs was removed."""
     try:
         others = [store.get(name) for name in read_result(score_run, ScoreResult).made_by.get("score", ())]
     except RunError:

@@ -1,1 +1,1 @@
-"""Strategies, related ones in one file. Each scores sentences, stores its fitted arrays, and explains a score."""
+"""All strategies. Each one scores sentences, stores its fitted arrays, and explains a score."""

@@ -26,7 +26,7 @@ class Random(Strategy):
     )
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
-        """Nothing to learn."""
+        """Do nothing: a random score needs no fitting."""
 
     def score(self, batch: Batch) -> FloatArray:
         return uniform(batch.ids, self.seed)
@@ -39,7 +39,7 @@ class Random(Strategy):
         )
 
 
-EDGES = np.array([5, 8, 11, 14, 17, 20, 24, 28, 33, 40, 50, 64, 90, 128])  # tokens; bins of about equal size in prose
+EDGES = np.array([5, 8, 11, 14, 17, 20, 24, 28, 33, 40, 50, 64, 90, 128])  # tokens at which bins begin
 
 
 class LengthMatchedRandom(Strategy):
@@ -56,7 +56,7 @@ class LengthMatchedRandom(Strategy):
     summary: ClassVar[str] = "Picks random sentences, with the same distribution of lengths as the task corpus."
     trust: ClassVar[str] = "The control for strategies that favour long or short sentences."
 
-    _log_weight: FloatArray  # (15,), per bin of lengths
+    _log_weight: FloatArray  # (15,), one per length bin
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         task, domain = sources[Role.TASK], sources[Role.DOMAIN]
@@ -82,17 +82,17 @@ class LengthMatchedRandom(Strategy):
 
 
 def gumbel(ids: IntArray, seed: int) -> FloatArray:
-    """Return standard Gumbel noise that depends on id and seed only, shape (n,).
+    """Return standard Gumbel noise, shape (n,), that depends on id and seed only.
 
-    The k largest sums of a log weight and this noise are k draws without replacement, with chances in proportion to the
-    weights (Gumbel top-k, Kool et al. 2019).
+    The k sentences with the largest sum of log weight and noise are k draws without replacement, with chances in
+    proportion to the weights (Gumbel top-k, Kool et al. 2019).
     """
     result: FloatArray = -np.log(-np.log(uniform(ids, seed)))
     return result
 
 
 def noise_of(evidence: Evidence) -> Part:
-    """Return the noise of the explained sentence as a part."""
+    """Return the Gumbel noise of the explained sentence as a part of its score."""
     id = np.array([int(evidence.sentence.id, 16)], dtype=np.uint64)
     return Part(
         name=f"random number of this sentence with seed {evidence.seed}", value=float(gumbel(id, evidence.seed)[0])
@@ -101,5 +101,5 @@ def noise_of(evidence: Evidence) -> Part:
 
 def _shares(lengths: IntArray) -> FloatArray:
     counts = np.bincount(np.digitize(lengths, EDGES), minlength=len(EDGES) + 1)
-    result: FloatArray = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))  # no bin has probability 0
+    result: FloatArray = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))  # never 0
     return result

@@ -21,14 +21,20 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    View = FloatArray | csr_matrix  # one row per sentence: its vector, or its words as tf-idf
-    Dealt = tuple[View, IntArray | None]  # rows and their folds; None if the rows are in no fold
+    # one row per sentence: its embedding, or its words and word pairs as tf-idf
+    View = FloatArray | csr_matrix
+    # rows, and the fold of each row; None if the rows are in no fold
+    Dealt = tuple[View, IntArray | None]
 
 
-_BUCKETS = 2**18  # hash buckets for words and word pairs
-_LOOKED_AT = 2_000  # sentences per corpus that are searched for a shared word
-_LEAST_LIKE = 0.25  # quantile of T_C's scores; D_C's sentences that score higher resemble T_C
-_TOGETHER = 50  # consecutive rows that share a fold, about a few documents
+# number of hash buckets for words and word pairs
+_BUCKETS = 2**18
+# number of sentences per corpus that are searched for a word that both corpora contain
+_LOOKED_AT = 2_000
+# quantile of T_C's scores; sentences of D_C with higher scores resemble T_C
+_LEAST_LIKE = 0.25
+# number of consecutive rows that share a fold, about a few documents
+_TOGETHER = 50
 _GRAMS: dict[str, object] = {"ngram_range": (1, 2), "tokenizer": tokenize, "token_pattern": None}
 
 
@@ -61,8 +67,10 @@ class DomainClassifier(Strategy):
     Options: ClassVar[type[Config]] = ClassifierOptions
 
     options: ClassifierOptions
-    idf: FloatArray  # (buckets,)
-    weights: list[FloatArray]  # one matrix per view, (folds, features + 1); the last column is the intercept
+    # (buckets,), inverse document frequencies
+    idf: FloatArray
+    # one matrix per view, (folds, features + 1); the last column is the intercept
+    weights: list[FloatArray]
 
     @classmethod
     def cascades(cls, options: Any) -> bool:
@@ -107,25 +115,25 @@ class DomainClassifier(Strategy):
         return sample(ids, self.options.sample, self.seed)
 
     def without_vectors(self, ids: IntArray, texts: Sequence[str]) -> FloatArray:
-        """Return the log-odds of the wording."""
+        """Return the log-odds of the wording, `(n,)`, in standard deviations. Embeddings are not used."""
         return decide(weighted(self._hash.transform(texts), self.idf), self.weights[1], self._fold(ids))
 
     def learned(self) -> Arrays:
-        """Return the weights of meaning and wording, and the words' idf."""
+        """Return the weights of both models (meaning and wording), and the idf of each bucket."""
         meaning, wording = self.weights
         return {"meaning": meaning, "wording": wording.astype(np.float32), "idf": self.idf.astype(np.float32)}
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """Return w x + b of both models as parts: the embedding's product, each word or word pair, both intercepts.
+        """Return the parts of w x + b of both models: the embedding, each word or word pair, and both intercepts.
 
-        Without vectors, the embedding's product is the score without the other parts.
+        If the vectors are missing, the part of the embedding is the score minus all other parts.
         """
         model = evidence.model
         fold = int(evidence.sentence.id, 16) % len(model["meaning"])
         meaning, wording = model["meaning"][fold], model["wording"][fold]
         grams = _grams_of_buckets(evidence.sentence.text, len(wording) - 1)
-        # Scaled to length 1 as in `weighted`; 1.0 if the sentence has no words.
+        # Length by which `weighted` divides the tf-idf row; 1.0 if the sentence has no words.
         length = sum(float(model["idf"][bucket]) ** 2 for bucket in grams) ** 0.5 or 1.0
         words = [
             Part(name=f"“{gram}”", value=float(model["idf"][bucket]) * float(wording[bucket]) / length)
@@ -146,11 +154,11 @@ class DomainClassifier(Strategy):
         )
 
     def _task_folds(self, task: Source) -> tuple[IntArray | None, IntArray | None]:
-        """Return the folds of T_C's sentences by embedding and by words; None if every model trains on all of T_C."""
+        """Return the fold of each T_C row in both views; None for a view whose models all train on all of T_C."""
         return None, None
 
     def _fit_views(self, views: "Sequence[tuple[Dealt, View]]", folds: IntArray, report: Reporter) -> list[FloatArray]:
-        """Return the models per view. views: rows of T_C and of D_C's sample. folds: fold of each sampled row."""
+        """Return one matrix of weights per view. views: rows of T_C and of D_C's sample. folds: of the sampled rows."""
         return [self._fit(task, rest, folds, report) for task, rest in views]
 
     def _fit(self, task: "Dealt", rest: "View", folds: IntArray, report: Reporter) -> FloatArray:
@@ -163,7 +171,7 @@ class DomainClassifier(Strategy):
             report.check()
             others = np.flatnonzero(folds != fold)
             model = LogisticRegression(
-                # Balanced, because T_C is often far smaller than the sample and the intercept would only reflect this.
+                # Balanced, because otherwise the intercept would mostly reflect that T_C is smaller than the sample.
                 C=self.options.regularisation,
                 class_weight="balanced",
                 solver="liblinear",
@@ -173,7 +181,8 @@ class DomainClassifier(Strategy):
             model.fit(_stacked(taught, rest[others]), np.repeat([1, 0], [taught.shape[0], len(others)]))
             weights[fold] = np.append(model.coef_[0], model.intercept_)
             report.progress(fold + 1, self.options.folds, "folds")
-        # Standardised out of fold, so that both views have equal weight; the scale of log-odds depends on the penalty.
+        # The scale of log-odds depends on the penalty. Standardise it, so that both views have equal weight. `decide`
+        # scores each row by a model that was not trained on the row.
         scores = decide(rest, weights, folds)
         weights[:, -1] -= scores.mean()
         return weights / max(float(scores.std()), 1e-12)
@@ -183,10 +192,10 @@ class DomainClassifier(Strategy):
 
 
 def hasher() -> "HashingVectorizer":
-    """Return a vectoriser: `transform` gives `(n, buckets)`, 1 for every bucket of a word or word pair."""
+    """Return a vectoriser. It maps texts to `(n, buckets)`: 1 for each bucket with a word or word pair of the text."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    # Without alternating signs, two words of one bucket add up, as `explain` assumes.
+    # No alternating signs: a bucket with several words of a text has the value 1, as `explain` assumes.
     return HashingVectorizer(n_features=_BUCKETS, binary=True, norm=None, alternate_sign=False, **_GRAMS)
 
 
@@ -198,7 +207,7 @@ def inverse_frequency(*parts: "csr_matrix") -> FloatArray:
 
 
 def weighted(words: "csr_matrix", idf: FloatArray) -> "csr_matrix":
-    """Return sparse rows of `hasher` `(n, buckets)` as tf-idf rows of length 1."""
+    """Return the rows of `hasher`, `(n, buckets)`, multiplied by `idf` and scaled to length 1."""
     from scipy.sparse import csr_matrix
     from sklearn.preprocessing import normalize
 
@@ -207,13 +216,13 @@ def weighted(words: "csr_matrix", idf: FloatArray) -> "csr_matrix":
 
 
 def _words(texts: Iterable[str]) -> set[str]:
-    """Return the lower-cased words with a letter in the first `_LOOKED_AT` texts."""
+    """Return the lower-cased words of the first `_LOOKED_AT` texts that contain a letter."""
     words = (word for text in islice(texts, _LOOKED_AT) for word in tokenize(text.lower()))
     return {word for word in words if any(letter.isalpha() for letter in word)}
 
 
 def _stacked(above: "View", below: "View") -> "View":
-    """Stack two views of one kind."""
+    """Return the rows of two views of the same kind as one view."""
     if isinstance(above, np.ndarray) or isinstance(below, np.ndarray):
         return np.concatenate([above, below])
     from scipy.sparse import vstack
@@ -222,14 +231,14 @@ def _stacked(above: "View", below: "View") -> "View":
 
 
 def decide(features: "View", weights: FloatArray, folds: IntArray) -> FloatArray:
-    """Return w x + b per row, `(n,)`, by the model of the row's fold."""
+    """Return w x + b of each row, `(n,)`, with the weights of the row's fold."""
     decisions: FloatArray = np.asarray(features @ weights[:, :-1].T) + weights[:, -1]
     result: FloatArray = decisions[np.arange(len(folds)), folds]
     return result
 
 
 def _grams_of_buckets(text: str, n: int) -> dict[int, str]:
-    """Return {bucket: the text's words or word pairs in it}, hashed into `n` buckets as in the classifier."""
+    """Return {bucket: words and word pairs of the text that are hashed into it}, for `n` buckets."""
     from sklearn.feature_extraction import FeatureHasher
     from sklearn.feature_extraction.text import HashingVectorizer
 
@@ -268,16 +277,19 @@ class CrossFitted(DomainClassifier):
         return folds
 
     def _fit_views(self, views: "Sequence[tuple[Dealt, View]]", folds: IntArray, report: Reporter) -> list[FloatArray]:
-        """Fit twice, the second time without D_C's sentences that resemble T_C: they are wrong negative examples."""
+        """Return the weights of a second fit, without D_C's sentences that resemble T_C by the first fit.
+
+        As negative examples, these sentences would be wrong.
+        """
         models = super()._fit_views(views, folds, report)
         alike = np.ones(len(folds), dtype=bool)
         for (task, rest), weights in zip(views, models, strict=True):
-            # Both views must agree: a sentence that shares only T_C's subject or only its wording is kept.
+            # Both views must agree. A sentence with only T_C's subject, or only its wording, stays a negative example.
             (rows, held), scores = task, decide(rest, weights, folds)
             assert held is not None
             alike &= scores >= np.quantile(decide(rows, weights, held), _LEAST_LIKE)
         others = np.flatnonzero(~alike)
-        # If most of D_C resembles T_C, too few sentences would be left to fit on; keep the first models.
+        # If most of D_C resembles T_C, too few sentences are left for a second fit. Keep the first one.
         if 2 * len(others) < len(folds):
             return models
         return super()._fit_views([(task, rest[others]) for task, rest in views], folds[others], report)

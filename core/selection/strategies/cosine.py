@@ -1,8 +1,8 @@
 """Strategies that score by the cosine to T_C's sentence vectors (Mahapatra et al. 2022, 3.1).
 
-`cos-pretrained`, `cos-mlm` and `cos-mlm-ner` compare with a query (SOURCES.md, Cosine to T_C), the last two by encoders
-that were pre-trained on T_C. `knn` compares with single sentences (SOURCES.md, Neighbours). The products run in blocks
-that fit into a core's cache.
+`cos-pretrained`, `cos-mlm` and `cos-mlm-ner` compare a sentence with query vectors of T_C (SOURCES.md, Cosine to T_C).
+The last two use encoders whose pre-training was continued on T_C. `knn` compares with single sentences of T_C
+(SOURCES.md, Neighbours). Matrix products run in blocks that fit into a core's cache.
 """
 
 import threading
@@ -24,12 +24,17 @@ from core.selection.strategies.round_robin import Turns, explained
 if TYPE_CHECKING:
     import torch
 
-BLOCK = 1024  # rows converted to float32 at a time; 1.5 MB at width 384, so they stay in a core's cache
-_TURN = 2  # blocks that a thread scores before it takes the next ones
+# Number of rows converted to float32 at a time. They stay in a core's cache: 1.5 MB for vectors of 384 numbers.
+BLOCK = 1024
+# number of blocks in each task of a thread
+_TURN = 2
 Query = Literal["raw-mean", "unit-mean", "k-means", "contrastive"]
-_SAMPLE = 20_000  # rows of D_C from which its mean and the covariance are estimated
-_MOST_TOPICS = 20  # largest number of topics that is tried
-_SILHOUETTE = 2_000  # sentences of T_C for a silhouette, which needs all pairwise distances
+# number of D_C's rows from which the mean, the covariance and the quota are estimated
+_SAMPLE = 20_000
+# largest number of topics that `best_k` tries
+_MOST_TOPICS = 20
+# number of T_C's sentences in a silhouette, which needs all pairwise distances
+_SILHOUETTE = 2_000
 
 
 def best_k(task: FloatArray, seed: int) -> int:
@@ -67,7 +72,7 @@ class Quota:
 
     @classmethod
     def of(cls, task: FloatArray, domain: FloatArray) -> Self:
-        """Make a quota from the cosines `(n, k)` of T_C and of a sample of D_C to every topic."""
+        """Return the quota for the cosines of T_C and of a sample of D_C to every topic, each `(n, k)`."""
         k, nearest = task.shape[1], domain.argmax(axis=1)
         largest = domain.max(axis=1).astype(np.float64)
         order = np.lexsort((-largest, nearest))
@@ -79,7 +84,7 @@ class Quota:
 
     @classmethod
     def read(cls, arrays: Mapping[str, FloatArray]) -> Self:
-        """Restore a quota from its `arrays`."""
+        """Return a quota from the arrays that its method `arrays` returned."""
         return cls(shares=arrays["shares"], sample=arrays["sample"], counts=arrays["counts"].astype(np.int64))
 
     def arrays(self) -> dict[str, FloatArray]:
@@ -100,7 +105,7 @@ class Quota:
 
 
 def _beyond(cosines: FloatArray, own: FloatArray) -> FloatArray:
-    """Return the rank of each cosine in the descending `own`, `(m,)`. Cosines above the first get negative ranks."""
+    """Return the rank `(m,)` of each cosine among `own`, which descends. Cosines above `own[0]` get negative ranks."""
     if not len(own):
         return -np.asarray(cosines, dtype=np.float64)
     places: FloatArray = np.interp(-cosines, -own, np.arange(len(own), dtype=np.float64))
@@ -109,7 +114,7 @@ def _beyond(cosines: FloatArray, own: FloatArray) -> FloatArray:
 
 
 def _at(places: FloatArray, falling: FloatArray) -> FloatArray:
-    """Return the cosines at ranks `places` of `falling`, `(m,)`; beyond its ends, extrapolated by less than 1."""
+    """Return the values `(m,)` at ranks `places` of `falling`, which descends. Extrapolation adds less than 1."""
     last = len(falling) - 1
     inside: FloatArray = np.interp(places, np.arange(len(falling)), falling)
     beyond = (np.maximum(-places, 0) - np.maximum(places - last, 0)) / len(falling)
@@ -159,10 +164,13 @@ class CosinePretrained(Strategy):
     Options: ClassVar[type[Config]] = CosineOptions
 
     options: CosineOptions
-    _queries: FloatArray  # (q, d), directions that represent T_C
-    _shift: FloatArray | None = None  # (d,), subtracted before the rotation (d, d); None without whitening
+    # (q, d), unit vectors that represent T_C
+    _queries: FloatArray
+    # whitening: the mean (d,) to subtract, and the matrix (d, d) to multiply by; None without whitening
+    _shift: FloatArray | None = None
     _rotation: FloatArray
-    _against: FloatArray | None = None  # (1, d), mean of D_C for a contrastive query
+    # (1, d), direction of D_C's mean for a contrastive query
+    _against: FloatArray | None = None
     _quota: Quota | None = None
 
     @classmethod
@@ -198,13 +206,13 @@ class CosinePretrained(Strategy):
         return result
 
     def learns_from(self, ids: IntArray) -> IntArray:
-        """Return the rows of D_C from which its mean, its topics or the covariance are estimated."""
+        """Return the rows of D_C to estimate its mean, its covariance or a quota from; none if options need none."""
         options = self.options
         samples = options.whiten or options.query == "contrastive" or (options.query == "k-means" and options.quota)
         return _sampled(len(ids)) if samples else super().learns_from(ids)
 
     def learned(self) -> Arrays:
-        """Return the queries, the whitening and the mean of D_C."""
+        """Return the queries and, if the options use them, the whitening, the quota and the direction of D_C's mean."""
         arrays = {"queries": self._queries}
         if self._shift is not None:
             arrays |= {"shift": self._shift, "rotation": self._rotation}
@@ -213,7 +221,7 @@ class CosinePretrained(Strategy):
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """Return the share of each T_C sentence in cos(x, q), which is linear in q (SOURCES.md, Cosine to T_C)."""
+        """Return a part per T_C sentence: its share of cos(x, q), which is linear in q (SOURCES.md, Cosine to T_C)."""
         task, norms, rows = evidence.learnt_from()
         model = evidence.model
         vector: FloatArray = np.asarray(evidence.vector, dtype=np.float64)
@@ -244,7 +252,7 @@ class CosinePretrained(Strategy):
         return Parts(parts=shown)
 
     def _make_queries(self, task: FloatArray, norms: FloatArray) -> FloatArray:
-        """Return directions that represent T_C, `(q, d)`."""
+        """Return the unit vectors that represent T_C, `(q, d)`."""
         if self.options.query == "k-means":
             from sklearn.cluster import KMeans
 
@@ -260,11 +268,11 @@ class CosinePretrained(Strategy):
         return result
 
     def _fit_whitening(self, task: FloatArray, domain: FloatArray) -> None:
-        """Fit PCA whitening to T_C and a sample of D_C together (Su et al. 2021), without test data."""
+        """Fit PCA whitening (Su et al. 2021) to T_C, without test leaks, and to a sample of D_C together."""
         # Fit on both corpora, so that the directions along which they differ are kept.
         sample = np.concatenate([task, _sample(domain)]).astype(np.float64)
         self._shift = sample.mean(axis=0).astype(np.float32)
-        # Variances are at least 1e-5 of the largest, since dividing by tiny ones would amplify noise.
+        # Raise variances to 1e-5 of the largest one, because dividing by tiny variances would amplify noise.
         values, axes = np.linalg.eigh(np.cov(sample - self._shift, rowvar=False))
         self._rotation = (axes / np.sqrt(np.maximum(values, values.max() * 1e-5))).astype(np.float32)
 
@@ -274,12 +282,12 @@ class CosinePretrained(Strategy):
 
 
 def _sample(domain: FloatArray) -> FloatArray:
-    """Return the vectors of `_sampled` rows."""
+    """Return the float32 vectors of D_C in the rows that `_sampled` returns."""
     return np.asarray(domain[_sampled(len(domain))], dtype=np.float32)
 
 
 def _sampled(n: int) -> IntArray:
-    """Return up to `_SAMPLE` evenly spaced rows of `n`, ascending, always the same ones."""
+    """Return up to `_SAMPLE` evenly spaced row numbers from 0 to n - 1, ascending."""
     return np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64))
 
 
@@ -320,7 +328,7 @@ class Neighbours(Strategy):
     Options: ClassVar[type[Config]] = NeighbourOptions
 
     options: NeighbourOptions
-    _task: FloatArray  # (m, d), rows of length 1
+    _task: FloatArray  # (m, d), unit vectors of T_C
     _turns: Turns | None = None
 
     @classmethod
@@ -345,12 +353,12 @@ class Neighbours(Strategy):
         return result
 
     def learned(self) -> Arrays:
-        """Return which sentence of T_C took which sentence of D_C, for round-robin."""
+        """Return the arrays of `Turns` for round-robin, and nothing for `nearest`."""
         return self._turns.arrays() if self._turns else {}
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """Return 1/k of the cosine to each of the k nearest sentences of T_C; for round-robin, round and tie-break."""
+        """Return cosine / k for each of the k nearest T_C sentences; for round-robin, the round and the tie-break."""
         task, _, rows = evidence.learnt_from()
         near = unit(task) @ np.asarray(evidence.vector, dtype=np.float64)
         if evidence.options.get("query") == "round-robin":
@@ -376,9 +384,9 @@ def cosine(unit: FloatArray, queries: FloatArray, report: Reporter | None = None
 
 
 def top_k_mean(unit: FloatArray, targets: FloatArray, k: int, report: Reporter | None = None) -> FloatArray:
-    """Return the mean of each unit row's `k` largest cosines to the targets `(t, d)`, float32 `(n,)`; exact.
+    """Return the exact mean of each unit row's `k` largest cosines to the targets `(t, d)`, float32 `(n,)`.
 
-    With fewer than `k` targets, it is the mean over all. Each thread holds 1,024 x 1,024 cosines at a time.
+    With fewer than `k` targets, the mean is over all targets. Each thread holds 1,024 x 1,024 cosines at a time.
     """
     import torch
 
@@ -411,12 +419,12 @@ def _fill(
     span, mine = _TURN * BLOCK, threading.local()
 
     def part(first: int) -> tuple[int, "torch.Tensor"]:
-        # One buffer per thread: the system clears the pages of a new buffer, which takes longer than the conversion.
+        # Reuse one buffer per thread, because the system clears a new buffer, which takes longer than the conversion.
         if not hasattr(mine, "buffer"):
             mine.buffer = torch.empty((BLOCK, unit.shape[1]))
         found = []
         for start in range(first, min(first + span, len(unit)), BLOCK):
-            rows = unit[start : start + BLOCK]  # torch cannot use read-only rows
+            rows = unit[start : start + BLOCK]  # can be read-only, which torch refuses
             block = mine.buffer[: len(rows)]
             found.append(work(block.copy_(torch.from_numpy(rows if rows.flags.writeable else rows.copy()))))
         return first, torch.cat(found)
@@ -487,8 +495,8 @@ class Joined:
     """
 
     def __init__(self, halves: Sequence[tuple[Rows, FloatArray]], *, raw: bool = False) -> None:
-        """halves: `(vectors (n, d_i), norms (n,))`. raw: join them without scaling each to length 1."""
-        # Unless `raw`, every half has length 1; those of an empty sentence have length 0, so its row stays zero.
+        """Join embeddings. halves: vectors `(n, d_i)`, norms `(n,)` of each. raw: do not scale to length 1 first."""
+        # Unless `raw`, every half has length 1. An empty sentence has length 0, so that its row stays zero.
         lengths = np.stack([norms if raw else (norms > 0).astype(np.float32) for _, norms in halves])
         self.norms: FloatArray = np.sqrt((lengths**2).sum(axis=0))
         self._vectors = [vectors for vectors, _ in halves]

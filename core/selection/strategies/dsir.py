@@ -1,4 +1,4 @@
-"""`dsir`: draws sentences whose words and word pairs are as frequent as in T_C (Xie et al. 2023; SOURCES.md, DSIR)."""
+"""`dsir`: draws sentences by importance weights of their words and word pairs (Xie et al. 2023; SOURCES.md, DSIR)."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
@@ -74,12 +74,12 @@ class Dsir(Strategy):
         return result
 
     def learned(self) -> Arrays:
-        """Return the log ratio per bucket."""
+        """Return log p_T - log p_D per bucket."""
         return {"log_ratio": self._log_ratio}
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """Return one part per word or word pair, and the noise."""
+        """Return one part per word or word pair, and one for the noise."""
         from sklearn.feature_extraction import FeatureHasher
 
         log_ratio = evidence.model["log_ratio"]
@@ -99,7 +99,7 @@ class Dsir(Strategy):
 def log_ratio(task: FloatArray, domain: FloatArray, smoothing: float) -> FloatArray:
     """Return log p_T - log p_D per bucket, shape (b,), from the counts of T_C and of a sample of D_C, shape (b,).
 
-    smoothing: pseudo-counts per bucket, on average. p_D gets them uniformly, p_T in proportion to p_D.
+    smoothing: mean number of pseudo-counts per bucket. Those of D_C are uniform, those of T_C in proportion to p_D.
     """
     pseudo = smoothing * len(task)
     p_domain = (domain + smoothing) / max(domain.sum() + pseudo, 1)

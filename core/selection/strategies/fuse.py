@@ -29,7 +29,7 @@ class FuseOptions(Config):
     @field_validator("of", mode="before")
     @classmethod
     def _typed(cls, of: object) -> object:
-        """Split the names that a command line gives as one text."""
+        """Split names that the command line gives as one string, such as "classifier,knn"."""
         return [name.strip() for name in of.split(",")] if isinstance(of, str) else of
 
     @field_validator("of")
@@ -58,7 +58,7 @@ class Fuse(Strategy):
         return options.of
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
-        """Nothing to learn."""
+        """Do nothing: ranks need no fitting."""
 
     def score(self, batch: Batch) -> FloatArray:
         assert batch.ranks is not None

@@ -1,4 +1,4 @@
-"""`gazetteer`: number of names from a list in a sentence (CrossNER's "entity-level" corpus, offline)."""
+"""`gazetteer`: counts names from a list in each sentence, like CrossNER's "entity-level" corpus, but offline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,8 +14,10 @@ from core.selection.alike import WordsOf, own, retokenized, words_of
 from core.selection.base import Batch, Source, Strategy
 from core.selection.evidence import Arrays, Evidence, Part, Parts
 
-_END = ""  # key that marks the end of a name; no token is empty
-Trie = dict[str, "Trie"]  # next word -> its continuations
+# key of a node at which a name ends; no token is empty
+_END = ""
+# node of a tree of names: {next word: node}
+Trie = dict[str, "Trie"]
 
 
 class GazetteerOptions(Config):
@@ -72,7 +74,7 @@ class Gazetteer(Strategy):
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """Return one part per name, and the tie-break below 1: names per token."""
+        """Return one part per name, and one for the tie-break, which is below 1: names per token."""
         if evidence.labelled is None:
             raise CorpusError("The list of names was removed.")
         strategy = Gazetteer(GazetteerOptions.parse(dict(evidence.options)), evidence.seed)

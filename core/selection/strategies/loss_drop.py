@@ -14,8 +14,10 @@ from core.selection.evidence import Evidence, Part, Parts
 from core.selection.strategies.classifier import DomainClassifier
 from core.selection.strategies.perplexity import PseudoOptions, PseudoPerplexity
 
-_LEAST = -5.0  # nats per piece. Lower drops are raised to it, so that sentences that were not compared rank last.
-_TIMES = 5  # times as many sentences are compared as are selected
+# Lowest drop, in nats per piece. Lower drops are raised to it, because sentences that were not compared score below it.
+_LEAST = -5.0
+# By default, this many times as many sentences are compared as are selected.
+_TIMES = 5
 
 
 class LossDropOptions(AdaptedOptions):
@@ -52,8 +54,10 @@ class LossDrop(Strategy):
     Options: ClassVar[type[AdaptedOptions]] = LossDropOptions
 
     options: LossDropOptions
-    _models: tuple[PseudoPerplexity, PseudoPerplexity]  # models of D_C and of T_C
-    _n: int  # sentences of D_C
+    # models of D_C and of T_C
+    _models: tuple[PseudoPerplexity, PseudoPerplexity]
+    # number of sentences of D_C
+    _n: int
 
     @classmethod
     def others(cls, options: LossDropOptions) -> tuple[str, ...]:
@@ -87,7 +91,7 @@ class LossDrop(Strategy):
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """Return the rank behind a score if the losses were not compared; otherwise the score is one part."""
+        """Return the score as one part; if the losses were not compared, return `_LEAST` and the rank as two parts."""
         rank = evidence.ranks[DomainClassifier.name]
         if evidence.score >= _LEAST:
             return Parts(

@@ -55,7 +55,7 @@ class MooreLewis(Strategy):
         drawn = domain.take(sample(domain.ids(), len(task), self.seed))
         rest = [self._words(sentence) for sentence in drawn]
         words = {word for sentence in (*task, *rest) for word in sentence}
-        size = len(words - {"<s>", "</s>", "<unk>"}) + 2  # <unk> and </s> are words too
+        size = len(words - {"<s>", "</s>", "<unk>"}) + 2  # 2: <unk> and </s> are words of the model
         report.stage("training the n-gram models of the task corpus and the domain corpus")
         self._task, self._domain = (
             KneserNey.fit(sentences, order=self.options.order, vocabulary_size=size, report=report)
@@ -69,7 +69,7 @@ class MooreLewis(Strategy):
         return result
 
     def learned(self) -> Arrays:
-        """Return both models; see `perplexity.arrays_of`."""
+        """Return the arrays of both models, see `perplexity.arrays_of`."""
         models = {"task": self._task, "domain": self._domain}
         arrays = {f"{name} {key}": array for name, model in models.items() for key, array in arrays_of(model).items()}
         return {**arrays, "retokenized": np.ones(1, np.bool_)} if self._words is retokenized else arrays

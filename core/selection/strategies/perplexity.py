@@ -39,9 +39,9 @@ class NgramOptions(Config):
 class NgramPerplexity(Strategy):
     """Per-sentence perplexity, `P(x)^(-1/(N+1))` with `</s>` counted, under a model of T_C.
 
-    The uniform term covers the words of T_C and D_C together, so an unseen word costs the same for every size of T_C.
-    Both corpora are tokenised by one rule (SOURCES.md, Words). Comparisons of corpora use the other direction
-    (SOURCES.md, Direction of perplexity).
+    The model's uniform term covers the words of T_C and D_C together. An unseen word thus costs the same for every T_C.
+    Both corpora are tokenised by one rule (SOURCES.md, Words). When corpora are compared, a model of the source scores
+    the target instead (SOURCES.md, Direction of perplexity).
     """
 
     name: ClassVar[str] = "ngram-perplexity"
@@ -67,21 +67,21 @@ class NgramPerplexity(Strategy):
             report.check()
         report.stage("training the n-gram model on the task corpus")
         task = [of_task(sentence) for sentence in sources[Role.TASK].sentences()]
-        size = len(words - {"<s>", "</s>", "<unk>"}) + 2  # <unk> and </s> are words too
+        size = len(words - {"<s>", "</s>", "<unk>"}) + 2  # 2: <unk> and </s> are words of the model
         self._model = KneserNey.fit(task, order=self.options.order, vocabulary_size=size, report=report)
 
     def score(self, batch: Batch) -> FloatArray:
         return self._model.perplexities([self._words(sentence) for sentence in batch.sentences])
 
     def learned(self) -> Arrays:
-        """Return the n-gram model; see `arrays_of`."""
+        """Return the arrays of the n-gram model, see `arrays_of`."""
         arrays = arrays_of(self._model)
         # Keep the key "anew": `explain` looks for it in scores of older versions too.
         return {**arrays, "anew": np.ones(1, np.bool_)} if self._words is retokenized else arrays
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """Return -log10 P of every token given the tokens before it, over N + 1. The sum is log10 of the perplexity."""
+        """Return -log10 P / (N + 1) of each token, given the tokens before it. The sum is log10 of the perplexity."""
         words = (retokenized if "anew" in evidence.model else own)(evidence.sentence)
         tokens = log10_by_token(model_of(evidence.model), words)
         n = len(tokens)
@@ -102,7 +102,7 @@ def arrays_of(model: KneserNey) -> dict[str, npt.NDArray[Any]]:
 
 
 def model_of(arrays: Arrays) -> KneserNey:
-    """Restore an n-gram model from its `arrays_of`."""
+    """Return an n-gram model from the arrays that `arrays_of` returned."""
     fields = ("keys", "log_probs", "backoffs")
     orders = sum(name.startswith("keys") for name in arrays)
     tables = [NgramTable(**{field: arrays[f"{field}{n}"] for field in fields}) for n in range(orders)]
@@ -112,15 +112,17 @@ def model_of(arrays: Arrays) -> KneserNey:
 
 def log10_by_token(model: KneserNey, words: Sequence[str]) -> list[tuple[str, float]]:
     """Return each token and `</s>`, with log10 of its probability given the tokens before it."""
-    marks = ("<s>", "</s>", "<unk>")  # if they occur in a text, they are unknown words
+    marks = ("<s>", "</s>", "<unk>")  # in a text, these count as unknown words
     tokens = [token if token not in marks else "<unk>" for token in words]
     return [
         (token, float(np.log10(model.prob(token, ["<s>", *tokens[:i]])))) for i, token in enumerate([*tokens, "</s>"])
     ]
 
 
-_SHARE = 0.15  # share of a sentence's pieces that one pass of `sampled` masks
-_WIDTH = 1024  # pieces predicted at a time, each with a row of vocabulary size: 125 MB at 30,000 pieces
+# share of a sentence's pieces that the method `sampled` masks in one pass
+_SHARE = 0.15
+# Number of pieces predicted at a time. Their logits take 125 MB for a vocabulary of 30,000 pieces.
+_WIDTH = 1024
 
 
 class PseudoOptions(AdaptedOptions):
@@ -184,7 +186,7 @@ class PseudoPerplexity(Strategy):
 
     options: PseudoOptions
     _lm: "MaskedLM"
-    _longest: int  # pieces
+    _longest: int  # most pieces per forward pass
     _halved: Halved
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
@@ -216,11 +218,11 @@ class PseudoPerplexity(Strategy):
             owners = np.repeat([pass_.read.sentence for pass_ in passes], [len(pass_.targets) for pass_ in passes])
             loss += np.bincount(owners, weights=losses.numpy(), minlength=n)
             guesses += np.bincount(owners, minlength=n)
-        with np.errstate(invalid="ignore"):  # a sentence without pieces: 0 / 0, "could not be scored"
+        with np.errstate(invalid="ignore"):  # 0 / 0 is NaN: a sentence without pieces has no score
             return np.exp(loss / guesses)
 
     def _reads(self, texts: Sequence[str]) -> list[_Read]:
-        """Return the inputs of `texts`; none for a text without pieces."""
+        """Return the inputs of the forward passes; a text without pieces has none."""
         if not texts:
             return []
         options = {"truncation": True, "max_length": max(LONGEST, self._longest), "return_special_tokens_mask": True}
@@ -240,7 +242,8 @@ class PseudoPerplexity(Strategy):
     def _groups(self, reads: Sequence[_Read], batch: Batch) -> Iterator[list[_Pass]]:
         """Yield all passes over `reads` in batches.
 
-        Second and later windows get separate batches at the end, so that they do not change the other batches.
+        Second and later windows of long sentences get separate batches at the end, so that they do not change the
+        other batches.
         """
         done, n = 0, len(batch.sentences)
         parts = [
@@ -256,7 +259,7 @@ class PseudoPerplexity(Strategy):
                 batch.report.progress(n * done // sum(map(len, parts)), n, "sentences")
 
     def _passes(self, read: _Read, batch: Batch) -> Iterator[_Pass]:
-        """Yield all passes over one input."""
+        """Yield the forward passes over one input."""
         if self.options.method == "exact":
             words = read.words
             for place in read.places:
@@ -276,7 +279,7 @@ class PseudoPerplexity(Strategy):
             yield _Pass(read=read, masked=(), targets=list(read.places))
 
     def _budget(self, lengths: IntArray) -> int:
-        """Return the batch size in pieces for which at most `_WIDTH` pieces are predicted."""
+        """Return the batch size in pieces at which the method predicts at most `_WIDTH` pieces."""
         usual = BUDGET.get(self._lm.model.device.type, BUDGET["cpu"])
         share = {"exact": 0.0, "sampled": _SHARE, "one-pass": 1.0}[self.options.method]
         return min(usual, int(_WIDTH / share)) if share else usual
@@ -288,7 +291,7 @@ class PseudoPerplexity(Strategy):
         from core.models.devices import to_device
 
         width = len(passes[-1].read.ids)
-        # Padding gets no attention, so any piece serves if the tokenizer has no padding piece.
+        # If the tokenizer has no padding piece, pad with piece 0: padding gets no attention, so any piece will do.
         tokens = np.full((len(passes), width), self._lm.tokenizer.pad_token_id or 0, dtype=np.int64)
         attend = np.zeros((len(passes), width), dtype=np.int64)
         for line, pass_ in enumerate(passes):
@@ -297,7 +300,7 @@ class PseudoPerplexity(Strategy):
             tokens[line, list(pass_.masked)] = self._lm.tokenizer.mask_token_id
         at = np.concatenate([line * width + np.asarray(pass_.targets) for line, pass_ in enumerate(passes)])
         pieces = np.concatenate([np.asarray(pass_.read.ids)[list(pass_.targets)] for pass_ in passes])
-        parts = [tokens, at, pieces, *([] if attend.all() else [attend])]  # without padding a faster kernel runs
+        parts = [tokens, at, pieces, *([] if attend.all() else [attend])]  # without a mask, a faster kernel runs
         inputs, places, gold, *mask = to_device([torch.from_numpy(part) for part in parts], self._lm.model.device)
         with torch.inference_mode():
             logits = self._lm.logits(inputs, mask[0] if mask else None, places)

@@ -14,9 +14,10 @@ from core.selection.evidence import Arrays, Evidence, Part, Parts, Spans
 
 Rank = Literal["count", "density", "type-balanced", "rarity"]
 
-_STEPS = 2.0**20  # the mean posterior is quantised to 2^-20, so that a tie-break by density fits into a double
-# Factor of the tie-break if scores are not counts. Unequal densities of sentences up to 1,000 tokens differ by
-# more than this factor.
+# The mean posterior is rounded down to multiples of 2^-20, so that a second tie-break by density fits into a double.
+_STEPS = 2.0**20
+# Factor of the tie-break if scores are not counts. The tie-break cannot change the order of unequal densities, because
+# those of sentences of up to 1,000 tokens differ by more than this factor.
 HAIR = 1e-6
 
 
@@ -43,10 +44,10 @@ class NerSelected(Strategy):
     Ties are broken by mean posterior of the entities (to 2^-20), then by entities per token, then by row. With k
     taggers the score is a mean of counts, and the tie-break is below 1/k, the smallest difference of two means.
 
-    density: entities over tokens, with the same tie-break from the sixth decimal on. rarity: sum over the entities of
-    1 / log(2 + number of entities of the type in D_C), with the same tie-break. type-balanced: in round r every type
-    takes its r-th best sentence by count. The score is -r plus the tie-break, so -11.2 was taken in round 12. If two
-    types take the same sentence, each of them uses a turn. Sentences without entities come last.
+    density: entities over tokens, plus the tie-break times 1e-6. rarity: sum over the entities of
+    1 / log(2 + number of entities of the type in D_C), plus the tie-break times 1e-6. type-balanced: in round r, every
+    type takes its r-th best sentence by count. The score is -r plus the tie-break, so -11.2 was taken in round 12. If
+    two types take the same sentence, each of them uses a turn. Sentences without entities come last.
     """
 
     name: ClassVar[str] = "ner-selected"
@@ -63,10 +64,13 @@ class NerSelected(Strategy):
     Options: ClassVar[type[Config]] = PredictionOptions
 
     options: PredictionOptions
-    _labelled: IntArray  # ids of L_C, ascending
+    # ids of L_C's sentences, ascending
+    _labelled: IntArray
     _types: tuple[str, ...]
-    _worth: FloatArray  # (t,), value of an entity of each type under `rarity`
-    _rivals: list[FloatArray]  # t arrays `(n,)`: count plus tie-break of each sentence under `type-balanced`, ascending
+    # for `rarity`: (t,), value of an entity of each type
+    _worth: FloatArray
+    # for `type-balanced`: t arrays (n,), count plus tie-break of each sentence of D_C, ascending
+    _rivals: list[FloatArray]
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         domain = sources[Role.DOMAIN]
@@ -102,12 +106,12 @@ class NerSelected(Strategy):
         return scores
 
     def learned(self) -> Arrays:
-        """Return the types and the value of an entity of each type, for `rarity`."""
+        """For `rarity`, return the entity types and the value of an entity of each type."""
         return {"types": np.array(self._types), "worth": self._worth} if self.options.rank == "rarity" else {}
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """Return one part per entity, and the tie-break (SOURCES.md, Predicted entities)."""
+        """Return one part per entity, or the round, and one for the tie-break (SOURCES.md, Predicted entities)."""
         if not evidence.spans:
             raise CorpusError("The predicted entities were removed.")
         counting, tokens = _may_count(evidence), evidence.sentence.tokens
@@ -135,7 +139,7 @@ class NerSelected(Strategy):
         return Parts(parts=[*parts, Part(name=tie, value=fraction * (1.0 if rank == "count" else HAIR))])
 
     def _counts_and_ties(self, batch: Batch) -> tuple[FloatArray, FloatArray]:
-        """Return entities per type `(n, t)`, averaged over the taggers that may count, and the tie-break `(n,)`."""
+        """Return entities per type `(n, t)`, as means over the taggers (see `_may_count`), and the tie-break `(n,)`."""
         k = len(batch.spans)
         assert k == self.options.folds
         may = np.ones((k, len(batch)), dtype=bool)
@@ -178,7 +182,7 @@ def fold(ids: IntArray, folds: int) -> IntArray:
 
 
 def _may_count(evidence: Evidence) -> Sequence[Spans]:
-    """Return the taggers to average: for a sentence from L_C, only the fold that did not train on it.
+    """Return the entities of the taggers to average: for a sentence from L_C, only the tagger not trained on it.
 
     Errors: CorpusError if L_C was removed.
     """

@@ -1,4 +1,4 @@
-"""Turns for `knn` with `query=round-robin`: T_C's sentences take their nearest ones in turn (Ivison et al. 2025)."""
+"""`knn` with `query=round-robin`: T_C's sentences take sentences of D_C in turn (Ivison et al. 2025)."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -9,17 +9,20 @@ from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Rows
 from core.selection.evidence import Arrays, Evidence, Part, Parts
 
-BLOCK = 4096  # rows of D_C whose cosines to all of T_C are held at a time; fewer if they do not fit into `_HELD`
-_HELD = 1 << 24  # most cosines held at a time, 64 MB
-_DEPTH = 4  # all lists together hold this many entries per row of D_C, about 64 bytes
+# number of D_C's rows whose cosines to all of T_C are in memory at a time; fewer if `_HELD` is exceeded
+BLOCK = 4096
+# largest number of cosines in memory at a time, 64 MB
+_HELD = 1 << 24
+# All lists together have this many entries per row of D_C, about 64 bytes.
+_DEPTH = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turns:
-    """The round in which each sentence of D_C is taken first.
+    """The first round in which each sentence of D_C is taken.
 
-    In round r, every sentence of T_C takes its r-th nearest sentence of D_C; several may take the same one. Lists are
-    cut after `last` entries, so some rows of D_C may be in no list.
+    In round r, every sentence of T_C takes its r-th nearest sentence of D_C. Several may take the same sentence. There
+    are `last` rounds, so each sentence of T_C has a list of `last` sentences. Some sentences of D_C may be in no list.
 
     ids: `(k,)` uint64, ascending: ids of the sentences in a list. rounds: `(k,)`, from 1. takers: `(k,)`, the first row
     of T_C's vectors that takes the sentence in this round. cosines: `(k,)`, cosine to this row. last: number of rounds.
@@ -33,7 +36,7 @@ class Turns:
 
     @classmethod
     def of(cls, task: FloatArray, domain: Rows, ids: IntArray, report: Reporter) -> Self:
-        """Let rows of T_C take rows of D_C. task: `(m, d)` unit rows. domain: `(n, d)` unit rows with `ids`, `(n,)`.
+        """Return the turns of T_C's rows. task: `(m, d)` unit rows. domain: `(n, d)` unit rows with `ids`, `(n,)`.
 
         Rows of zeros are not taken. Ties in a list go to the lower row. The cost is n x m x d products.
         """
@@ -41,7 +44,7 @@ class Turns:
         takers, rows, cosines = _lists(task, domain, last, report)
         starts = np.searchsorted(takers, np.arange(len(task)))
         rounds = np.arange(len(takers)) - starts[takers] + 1
-        # Equal sentences have one id, so they all get the round of the one that is taken first.
+        # Equal sentences have one id. All of them get the round of the one that is taken first.
         order = np.lexsort((takers, rounds, ids[rows]))
         known, first = np.unique(ids[rows][order], return_index=True)
         best = order[first]
@@ -58,13 +61,13 @@ class Turns:
         return standing(np.where(taken, self.cosines[places], largest), rounds)
 
     def arrays(self) -> Arrays:
-        """Return the arrays that an explanation needs."""
+        """Return the arrays that `explained` needs: ids of the taken sentences, and their takers."""
         return {"taken": self.ids, "takers": self.takers.astype(np.int32)}
 
 
 def standing(cosines: FloatArray, rounds: IntArray) -> FloatArray:
     """Return scores `(n,)`: earlier rounds score higher; within a round, larger cosines do."""
-    # Below 1, so that no cosine moves a sentence into another round.
+    # The cosine's term stays below 1, so that it cannot move a sentence into another round.
     result: FloatArray = np.clip((1 + cosines.astype(np.float64)) / 2, 0, 1 - 2.0**-20) - rounds
     return result
 
