@@ -1,1 +1,1 @@
-"""Dictionaries: look lists of typed names up in test sets, and score the matches."""
+"""Look up names in test sets, from lists that give each name a type, and score the matches."""

@@ -18,7 +18,7 @@ from core.tagging.evaluations import OverSeeds
 
 
 def list_option(option: str, *flags: str) -> Callable[[Command], Command]:
-    """Return a click option for lists of names. option: option to which they are added. flags: default `--list`."""
+    """Return a click option for files with names. option: the option that it extends. flags: default `--list`."""
     return click.option(
         *(flags or ("--list",)),
         "lists",
@@ -30,7 +30,7 @@ def list_option(option: str, *flags: str) -> Callable[[Command], Command]:
 
 
 def with_lists(values: Mapping[str, object], option: str, lists: Sequence[str]) -> dict[str, object]:
-    """Store lists of names as labelled corpora, and add the corpora to an option. lists: each is FILE or FILE=TYPE."""
+    """Store lists of names as corpora. Return `values` with these corpora in `option`. lists: FILE or FILE=TYPE."""
     known = values.get(option, ())
     assert isinstance(known, tuple)
     return {**values, option: (*known, *map(add_typed, lists))}
@@ -57,7 +57,7 @@ def _lines(run: Run) -> list[str]:
 
 
 def test_lines(run: Run, tests: Sequence[OverSeeds]) -> list[str]:
-    """Return the scores of a run as lines of text, by test set and type."""
+    """Return the scores of a run by test set and type, as lines of text."""
     lines = list[str]()
     for mark, test in zip(run.manifest.config["test"], tests, strict=True):
         lines.append(f"{library().find(mark).name}: score (F1) {test.mean:.2f}")

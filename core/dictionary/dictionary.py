@@ -1,4 +1,4 @@
-"""`dictionary`: look the names of lists up in test sets, and score the matches. Nothing is trained.
+"""`dictionary`: look up names from lists in test sets, and score the matches. Nothing is trained.
 
 The result shows how well lists of names work without labels (SOURCES.md, Dictionary). Artifacts: as for `evaluate`, one
 split per test set.
@@ -54,7 +54,7 @@ class DictionaryResult:
 
 
 def run(config: DictionaryConfig, job: Job) -> DictionaryResult:
-    """Read the names, look them up in the test sets, and score the matches."""
+    """Read the names, look them up in the test sets, and return the scores of the matches."""
     dictionary, ambiguous, common = dictionary_of(config, job)
     job.context.stage("looking the names up")
     tests, seconds = [], 0.0

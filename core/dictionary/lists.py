@@ -20,10 +20,10 @@ _reader = isolated.Isolated(pickled.__name__, "export the names as text", SECOND
 def read_list(path: Path, type: str = "") -> list[Sentence]:
     """Return the distinct names of a list, each as a sentence with one entity.
 
-    `.txt`, `.tsv` and `.csv` are read as in an import with the format `names` (`formats/name_lists.py`). `.pkl` holds
-    names as the keys of its largest dictionary, or as a list; it may be compressed (`.gz`, `.bz2`). Names that cannot
-    be used are left out. type: type of names without one. Errors: PathError; ResourceError; ReadError for a name
-    without a type, with its line, and for a file that is too large, damaged or not plain.
+    `.txt`, `.tsv` and `.csv` are read as in an import with the format `names` (`formats/name_lists.py`). A `.pkl`
+    file contains names as the keys of its largest dictionary, or as a list. It may be compressed (`.gz`, `.bz2`). Names
+    that cannot be used are left out. type: type of names without one. Errors: PathError; ResourceError; ReadError for a
+    name without a type, with its line, and for a file that is too large, damaged or not made of plain containers.
     """
     if not path.is_file():
         raise PathError(f"{path}: there is no such file; check the path.")

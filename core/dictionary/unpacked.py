@@ -6,7 +6,7 @@ from pathlib import Path
 
 from core.errors import ReadError
 
-MOST_BYTES = 200_000_000  # largest list of names, unpacked
+MOST_BYTES = 200_000_000  # largest size of a list of names, when unpacked
 
 
 def unpacked(path: Path) -> bytes:

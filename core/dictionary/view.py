@@ -17,6 +17,6 @@ def add_list(path: Path, type: str = "") -> str:
 
 
 def add_typed(typed: str) -> str:
-    """Store a list that the user typed as FILE or FILE=TYPE on the command line; see `add_list`."""
+    """Store a list of names, given as FILE or FILE=TYPE on the command line, and return its fingerprint."""
     path, sign, type = typed.rpartition("=")
     return add_list(Path(path), type.strip()) if sign and not Path(typed).exists() else add_list(Path(typed))

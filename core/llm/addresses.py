@@ -16,7 +16,7 @@ _LABEL = "[A-Za-z0-9_-]{1,63}"
 _ADDRESS = re.compile(
     rf"(https?)://(\[[0-9A-Fa-f:.]{{2,45}}\]|{_LABEL}(?:\.{_LABEL})*\.?)(?::([0-9]{{1,5}}))?((?:/[A-Za-z0-9._~-]+)*)/?"
 )
-# Last part of a host that systems read as an IP number: 127.1, 0x7f000001.
+# last part of a host that operating systems read as an IP address, such as 127.1 or 0x7f000001
 _NUMBER = re.compile("[0-9]+|0[xX][0-9A-Fa-f]*")
 
 
@@ -37,7 +37,7 @@ class Server:
 
     @property
     def warning(self) -> str:
-        """Sentence that text leaves this computer; "" for a server on this computer."""
+        """Warning that text leaves this computer; "" if the server is on this computer."""
         how = "encrypted" if self.tls else "not encrypted"
         return "" if self.here else f"Sentences leave this computer: they go to {self.host}, {how}."
 
@@ -121,7 +121,7 @@ def _here(host: str, *, bracketed: bool) -> tuple[str, ...]:
 
 
 def _connected(ip: str, port: int, seconds: float) -> socket.socket:
-    """Connect to an IP address without `getaddrinfo`, which could ask a name server."""
+    """Return a socket connected to an IP address. `getaddrinfo` is not used: it could contact a name server."""
     opened = socket.socket(socket.AF_INET6 if ":" in ip else socket.AF_INET, socket.SOCK_STREAM)
     try:
         opened.settimeout(seconds)

@@ -1,4 +1,4 @@
-"""Align the strings that a model quotes to the tokens of a sentence (SOURCES.md, Language models)."""
+"""Find the strings that a model quotes from a sentence in its tokens (SOURCES.md, Language models)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -14,9 +14,9 @@ def aligned(
 ) -> tuple[tuple[Entity, ...], Counter[str]]:
     """Return the entities of a model's answer in the order of the sentence, and the dropped quotes by reason.
 
-    The quotes are aligned in the order of the answer. Each quote gets its first occurrence whose tokens are not taken
-    yet; occurrences in the same case are tried first. An occurrence starts and ends at token borders. White space is
-    ignored.
+    The quotes are aligned in the order of the answer. Each quote takes the first of its occurrences that overlaps no
+    entity so far; occurrences in the same case are tried first. An occurrence starts and ends at token borders. White
+    space is ignored.
     quotes: items of the answer, each an object with `text` and `type` unless it is malformed.
     """
     exact, folded = _Text(tokens, str), _Text(tokens, str.casefold)
@@ -42,18 +42,18 @@ def aligned(
 
 
 def _fields(quote: object) -> tuple[str, str]:
-    """Return text and type of a quote; ("", "") if it is malformed."""
+    """Return the text and the type of a quote; ("", "") if the quote is malformed."""
     text, type = (quote.get("text"), quote.get("type")) if isinstance(quote, dict) else (None, None)
     return (text, type) if isinstance(text, str) and isinstance(type, str) else ("", "")
 
 
 class _Text:
-    """Tokens without white space as one text, with the borders of the tokens."""
+    """The text of a sentence without white space, with the positions at which tokens start and end."""
 
     def __init__(self, tokens: Sequence[str], fold: Callable[[str], str]) -> None:
         self._text, self._starts, self._ends = "", dict[int, int](), dict[int, int]()
         for number, token in enumerate(tokens):
-            self._starts[len(self._text)] = number  # If several tokens start here, only the last of them has letters.
+            self._starts[len(self._text)] = number  # earlier tokens at this position are empty
             self._text += _solid(fold(token))
             self._ends.setdefault(len(self._text), number + 1)
 

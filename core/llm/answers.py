@@ -2,8 +2,8 @@
 
 chunks/answers.jsonl    {"key": sha256 of the request, "text": the answer, "seconds": ...}, one usable answer per line
 
-A request holds the model and the prompt, but no address. A run also reuses the answers of the project's other runs.
-An answer is deleted with the run that asked for it; this run is deleted with its corpora.
+A request contains the model and the prompt, but no address. A run also reuses the answers of the project's other runs.
+An answer is deleted together with the run that asked for it. This run is deleted together with its corpora.
 """
 
 import json
@@ -41,11 +41,11 @@ class Answers:
         write_atomic(self._file, b"".join(_line(answer) + b"\n" for answer in self._known.values()))
 
     def get(self, key: str) -> Answer | None:
-        """Return an answer; None if there is none yet."""
+        """Return the answer to a request; None if it is not stored."""
         return self._known.get(key)
 
     def add(self, answer: Answer) -> None:
-        """Store an answer."""
+        """Store an answer in memory and in the file of the run."""
         append_line(self._file, _line(answer))
         self._known[answer.key] = answer
 

@@ -11,11 +11,15 @@ from core.llm.client import Client
 from core.llm.prompt import REMINDER, quotes_in
 from core.reporter import Reporter
 
-BACKOFF = 1.0  # seconds until the first retry after a problem of the server; each further retry waits 4 times as long
-FIRST = 5  # number of first requests of which at least one must succeed
+# Seconds until the first retry after a problem of the server. Each further retry waits four times as long.
+BACKOFF = 1.0
+# If none of this many first requests succeeds, no further request is sent.
+FIRST = 5
 NO_LIST = "no JSON list"
-_POLL = 0.1  # seconds between two checks for a cancellation
-Body = Callable[[str, str], bytes]  # (key, hint for the prompt) -> body of the request
+# seconds between two checks for a cancellation
+_POLL = 0.1
+# function that returns the body of a request; arguments: key of the request, and a hint to add to the prompt
+Body = Callable[[str, str], bytes]
 
 
 def ask_all(
@@ -28,7 +32,7 @@ def ask_all(
     at_once: int,
     retries: int,
 ) -> Counter[str]:
-    """Send all requests without an answer, and return the number of sentences without a usable answer, by reason.
+    """Send all requests that have no stored answer. Return the number of sentences without a usable answer, by reason.
 
     wanted: {key of a request: number of its sentences}. at_once: number of parallel requests. retries: number of
     repetitions of a request without a usable answer. Errors: ModelError if more than half of the sentences, or all of
@@ -63,7 +67,7 @@ def ask_all(
 
 
 def in_words(counts: Mapping[str, int]) -> str:
-    """Format counts by reason: "HTTP 500: 3, no JSON list: 1"."""
+    """Return counts by reason as text, such as "HTTP 500: 3, no JSON list: 1"."""
     return ", ".join(f"{reason}: {n:,}" for reason, n in sorted(counts.items()))
 
 

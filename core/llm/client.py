@@ -1,6 +1,6 @@
-"""One request to an OpenAI-compatible server: no redirect is followed, no proxy is used, size and time are bounded.
+"""Send requests to an OpenAI-compatible server, without redirects or proxies, and with limits of size and time.
 
-No error and no log holds a prompt, an answer or the key.
+Errors and logs contain no prompt, no answer and no key.
 """
 
 import json
@@ -16,11 +16,15 @@ from http.client import HTTPConnection, HTTPException
 from core.errors import ConfigError, ModelError, ResourceError
 from core.llm.addresses import Server
 
-KEY = "WINNOW_LLM_KEY"  # environment variable with the key of the server, if it needs one
-MOST_BYTES = 1 << 22  # largest response; an answer of 32,000 tokens has about 200 kB
+# name of the environment variable with the key of the server, if the server needs one
+KEY = "WINNOW_LLM_KEY"
+# largest size of a response in bytes; an answer of 32,000 tokens has about 200 kB
+MOST_BYTES = 1 << 22
 TIME_OUT, LOST, TOO_LARGE, NO_ANSWER = "no answer in time", "connection lost", "too large", "no chat completion"
-_PATIENCE = 10.0  # time limit of `check_reachable`, in seconds
-_AGAIN = (408, 425, 429)  # HTTP status codes below 500 for which a repeated request may succeed
+# time limit of `check_reachable`, in seconds
+_PATIENCE = 10.0
+# HTTP status codes below 500 for which a repeated request may succeed
+_AGAIN = (408, 425, 429)
 _SENDABLE = re.compile("[!-~]+")
 
 
@@ -43,7 +47,7 @@ class Client:
     """
 
     def __init__(self, server: Server, timeout: float) -> None:
-        """Read the key from the environment variable KEY. Errors: ConfigError for a key that cannot be sent."""
+        """Read the key from the environment variable `KEY`, if set. Errors: ConfigError if the key cannot be sent."""
         self.server, self.timeout = server, timeout
         self.closed = threading.Event()
         self._headers = {"Content-Type": "application/json", "Connection": "close"}
@@ -80,7 +84,7 @@ class Client:
             connection.close()
             with self._guard:
                 self._open.discard(connection)
-        if connection.stopped:  # because reading a body that was cut short raises no error
+        if connection.stopped:  # a body that was cut short raises no error
             return Reply(problem=TIME_OUT, again=True)
         self._refuse(status)
         if status != 200:
@@ -96,7 +100,7 @@ class Client:
             connection.stop()
 
     def _refuse(self, status: int) -> None:
-        """Raise ModelError for an HTTP status that every further request would get too."""
+        """Raise ModelError for an HTTP status that all further requests would get too."""
         problems = {
             401: f"refuses access; set the key in the environment variable {KEY}",
             403: f"refuses access; check the key in the environment variable {KEY}",
@@ -110,7 +114,7 @@ class Client:
 
 
 def check_reachable(server: Server) -> None:
-    """Connect to a server without sending anything. Errors: ResourceError if that takes over 10 seconds or fails."""
+    """Connect to a server without sending anything. Errors: ResourceError if it fails or takes over 10 seconds."""
     try:
         server.connected(_PATIENCE).close()
     except OSError as error:
@@ -157,11 +161,11 @@ class _Connection(HTTPConnection):
             ) from error
 
     def stop(self) -> None:
-        """End the connection; the thread that waits for it continues at once."""
+        """End the connection. The thread that waits for a response continues at once."""
         self.stopped = True
         if self._live:
             with suppress(OSError):
-                # The method of SSLSocket would change the state that the other thread uses.
+                # SSLSocket.shutdown would change state that the waiting thread uses.
                 socket.socket.shutdown(self._live, socket.SHUT_RDWR)
 
     def _use(self, opened: socket.socket) -> None:
@@ -171,7 +175,7 @@ class _Connection(HTTPConnection):
 
 
 def _reply(data: bytes) -> Reply:
-    """Return the text of a chat completion. The header Content-Type is ignored."""
+    """Return the reply in a chat completion. The header Content-Type is ignored."""
     try:
         text = json.loads(data)["choices"][0]["message"]["content"]
     except (ValueError, TypeError, LookupError, RecursionError):

@@ -11,7 +11,7 @@ from core.text.words import fold
 
 
 class Nearest:
-    """Finds the sentences nearest to a given sentence by the cosine of binary TF-IDF vectors. Needs no model."""
+    """Finds the sentences that are nearest to a given sentence, by the cosine of binary TF-IDF vectors."""
 
     def __init__(self, sentences: Sequence[Sentence]) -> None:
         rows = dict[str, list[int]]()
@@ -29,7 +29,7 @@ class Nearest:
     def of(self, sentence: Sentence, k: int) -> list[int]:
         """Return the rows of the k nearest sentences, nearest first. In a tie, the lower row comes first.
 
-        The vector of `sentence` has only words that occur in the other sentences. Other words would not change the
+        Only words of `sentence` that occur in the other sentences count, because further words would not change the
         order.
         """
         dot = np.zeros(len(self._length))
@@ -37,11 +37,11 @@ class Nearest:
         for word in known:
             dot[self._rows[word]] += self._idf[word] ** 2
         length = sqrt(sum(self._idf[word] ** 2 for word in known)) or 1.0
-        # Rounded, so that equally near sentences tie on every processor.
+        # Round the cosines, so that equally near sentences tie on every processor.
         order = np.argsort(-np.round(dot / self._length / length, 9), kind="stable")
         return [int(row) for row in order[:k]]
 
 
 def _words(sentence: Sentence) -> list[str]:
-    """Return the different words of a sentence, folded."""
+    """Return the distinct words of a sentence, normalised by `fold`."""
     return list(dict.fromkeys(fold(sentence.text).split()))

@@ -27,11 +27,11 @@ from core.shown import count
 from core.tagging.evaluations import OverSeeds, labelled, name_of_test_set, score_found, types_of
 from core.text.sentence import Prediction, Sentence
 
-ASKING = ("llm", "queue")  # kinds of run that ask a model and keep its answers
+ASKING = ("llm", "queue")  # kinds of run that ask a model and store its answers
 
 
 class LlmOptions(Config):
-    """Options that experiments have too: the allowed host, the examples, and the limits of requests."""
+    """Options that `llm` runs and experiments share: the allowed host, the examples, and the limits of requests."""
 
     allow_host: str = option("", "Host of the address, if it is another computer. All sentences are sent to this host.")
     examples: int = option(
@@ -123,8 +123,8 @@ def check(config: LlmConfig, _: Job) -> None:
 
 
 def run(config: LlmConfig, job: Job) -> LlmResult:
-    """Ask the model about each test sentence, align its answers, and score them."""
-    refuse_download(config.model_dump())  # checked again, because an experiment starts this run without a check
+    """Ask the model about each test sentence, align its answers, and return their scores."""
+    refuse_download(config.model_dump())  # again, because an experiment starts this run unchecked
     tests = [labelled(job.corpus(mark)) for mark in config.test]
     train, types = _taught(config, job)
     _note(job, train, tests)
@@ -133,7 +133,7 @@ def run(config: LlmConfig, job: Job) -> LlmResult:
 
 
 def find(config: LlmConfig, sentences: Sequence[Sentence], job: Job) -> list[Prediction]:
-    """Return the entities that the model finds in sentences. It is asked as in a run with these options.
+    """Return the entities that the model finds in sentences. It is asked in the same way as by `run`.
 
     A sentence without a usable answer gets no entity. Errors: those of `run`.
     """
@@ -161,7 +161,7 @@ def _asked(
     *,
     without: str,
 ) -> tuple[list[list[str]], Answers, Counter[str]]:
-    """Ask the model about the sentences of all parts.
+    """Ask the model about the sentences of all parts, such as test sets.
 
     Return the key of each sentence's request, the answers, and the number of sentences without an answer by reason.
     without: words for the note on sentences without an answer, such as "have no suggestion".
@@ -209,7 +209,7 @@ def _read(sentence: Sentence, answer: Answer | None, types: Sequence[str]) -> tu
 
 
 def _note(job: Job, train: Sequence[Sentence], tests: Sequence[Sequence[Sentence]]) -> None:
-    """Note the types that the model cannot find, and the number of test sentences that are also in the training set."""
+    """Add notes to the run: types that the training set lacks, and the number of test sentences that it contains."""
     if missing := sorted(types_of(*tests) - types_of(train)):
         job.context.note(
             f"Types that the prompt does not name, because the training set lacks them: {', '.join(missing)}."
@@ -230,7 +230,7 @@ def _scored(
     *,
     unanswered: Mapping[str, int],
 ) -> LlmResult:
-    """Align the answers and score them. keys: for each test set, the key of each sentence's request."""
+    """Align the answers, and return their scores. keys: for each test set, the key of each sentence's request."""
     scores, quotes, dropped, seconds = list[OverSeeds](), 0, Counter[str](), dict[str, float]()
     for number, (gold, own) in enumerate(zip(tests, keys, strict=True)):
         found = []

@@ -1,1 +1,1 @@
-"""Continue masked language modelling of an encoder on selected text."""
+"""Continue the pre-training of an encoder on selected text, by masked language modelling."""

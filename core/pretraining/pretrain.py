@@ -73,7 +73,10 @@ class PretrainConfig(PretrainOptions):
     )
 
     def settled(self) -> Self:
-        """Return the options with the preset's numbers and the encoder's hash. Errors: ModelError if it is missing."""
+        """Return the options with the preset's numbers and the encoder's hash.
+
+        Errors: ModelError if the encoder is missing.
+        """
         named = EncoderOptions(encoder=self.init, allow_download=self.allow_download).settled()
         return self.filled().model_copy(update={"weights": named.weights})
 
@@ -86,7 +89,7 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
     context = job.context
     corpora = [learnable(reference, config.holdout, job) for reference in config.corpora]
     with on_device(job, config.precision):
-        announce(context.run.id)  # other processes must not join before the corpora are ready
+        announce(context.run.id)  # the other processes need the corpora, so not earlier
         context.stage(f"loading {config.init}")
         lm = MaskedLM.load(config.init, allow_download=config.allow_download)
         piles, tokens = _read(config, job, corpora, lm)
@@ -114,7 +117,7 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
         context.stage("saving")
         lm.save(models.folder(context.run), _card(config, corpora, result))
         context.artifact(models.NAME, models.folder(context.run))
-        for part in context.run.checkpoints.iterdir():  # checkpoints take three times the model's space
+        for part in context.run.checkpoints.iterdir():  # checkpoints take three times the space of the model
             shutil.rmtree(part) if part.is_dir() else part.unlink()
     return result
 
@@ -186,7 +189,7 @@ Held = tuple[Corpus, IntArray]
 
 
 def _held_out(config: PretrainConfig, job: Job, corpora: list[Corpus]) -> tuple[Held, Held]:
-    """Draw the held-out sentences of T_C and of general text by the seed. Return (corpus, rows) for each of the two."""
+    """Return (corpus, rows) of the held-out sentences: those of T_C, and those of general text, drawn at random."""
 
     def sample(corpus: Corpus, share: float, stream: int) -> Held:
         n = min(max(round(share * len(corpus)), 1), HELD_OUT_MOST, len(corpus))

@@ -1,4 +1,4 @@
-"""Check the folder of a ready model, and tell the user what to do if it cannot be used. Loads no torch."""
+"""Check the folder of a ready model. Errors say what to do if it cannot be used. Torch is not loaded."""
 
 import os
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Read the labels of a ready model, in any usual spelling; decode its entities; map its types to the user's types."""
+"""Read the labels of a ready model in any usual spelling, decode its entities, and map its types to the user's."""
 
 import math
 import re
@@ -14,11 +14,13 @@ from core.text.schemes import Scheme, decode
 from core.text.sentence import Entity, Prediction
 from core.text.tag_styles import style_of
 
-_MOST, _LONGEST = 10_000, 100  # labels of a model; characters of a label
-_OFTEN = 1_000_000  # `style_of` expects the tags of words, most of which are outside of entities
+# largest number of labels of a model, and of characters of a label
+_MOST, _LONGEST = 10_000, 100
+# Frequency to assume for the label O: `style_of` expects the tags of words, and most words are outside of entities.
+_OFTEN = 1_000_000
 _OUTSIDE = ("O", "o", "0", "-", "_")
 _LETTER = re.compile(r"[BIESLU]-", re.IGNORECASE)
-_DIGITS = 6  # decimals of a confidence; further decimals depend on the other sentences in the batch
+_DIGITS = 6  # decimals of a confidence; further decimals would depend on the other sentences in the batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,7 @@ class Labels:
         """Return the entities of a sentence's most probable tags, with their confidences.
 
         probabilities: probability of each output for each of n words, `(n, k)`. An inner or last tag that continues no
-        entity begins a new one, because some models begin entities with inner tags (`schemes.decode` without `strict`).
+        entity begins a new entity, because some models begin entities with inner tags (`schemes.decode`, not `strict`).
 
         A confidence is the exact probability of start, end and type under the model's assumption that words are
         independent (SOURCES.md, Ready models).

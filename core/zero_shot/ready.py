@@ -1,4 +1,4 @@
-"""Taggers of ready models. `hub` loads them like encoders: safetensors only, no code of the folder, no network."""
+"""Taggers of ready models. `hub` loads them like encoders: only safetensors, no code of the folder, no network."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -41,10 +41,10 @@ class ReadyTagger(PieceTagger):
         return result
 
     def predict(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[Prediction]:
-        """Return the entities of each sentence, with the model's types. Errors: ModelError for scores like NaN."""
+        """Return the entities of each sentence, with the model's types. Errors: ModelError if a score is not finite."""
 
         def probabilities(emissions: Tensor, mask: Tensor, _: Sequence[int]) -> Tensor:
-            return emissions.double().softmax(-1).transpose(1, 2)  # words last, because `_decoded` pads this dimension
+            return emissions.double().softmax(-1).transpose(1, 2)  # words last: `_decoded` pads the last dimension
 
         result = [prediction_of(())] * len(sentences)
         for rows, decoded in self._decoded(sentences, probabilities, report or Silent()):

@@ -1,4 +1,4 @@
-"""The minimum confidence of each type, chosen on a dev set."""
+"""Choose the minimum confidence of each type on a dev set, and apply it."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from core.text.sentence import Entity, Prediction, Sentence
 
 
 def renamed(prediction: Prediction, types: Mapping[str, str]) -> Prediction:
-    """Rename the types of entities by the map `types`. Leave out entities whose type maps to ""."""
+    """Return a prediction with types renamed by `types`, without entities whose type maps to ""."""
     kept = [
         (replace(entity, type=types[entity.type]), sure)
         for entity, sure in zip(prediction.entities, prediction.confidence, strict=True)
@@ -20,7 +20,7 @@ def renamed(prediction: Prediction, types: Mapping[str, str]) -> Prediction:
 
 
 def surer_than(prediction: Prediction, thresholds: Mapping[str, float]) -> Prediction:
-    """Leave out entities with a confidence below the threshold of their type."""
+    """Return a prediction without entities whose confidence is below the threshold of their type."""
     pairs = zip(prediction.entities, prediction.confidence, strict=True)
     return _prediction([(entity, sure) for entity, sure in pairs if sure >= thresholds[entity.type]])
 

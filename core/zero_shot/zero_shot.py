@@ -56,7 +56,7 @@ class ZeroShotConfig(Config):
     @field_validator("type_map")
     @classmethod
     def _type_map(cls, pairs: tuple[str, ...]) -> tuple[str, ...]:
-        """Normalise spelling and order. Errors: ConfigError."""
+        """Return the pairs in a standard spelling and order. Errors: ConfigError."""
         return tuple(sorted(f"{old}={new}" for old, new in parse_map(pairs).items()))
 
     @model_validator(mode="after")
@@ -96,10 +96,7 @@ class ZeroShotResult:
 
 
 def check(config: ZeroShotConfig, job: Job) -> None:
-    """Check the model's configuration before anything is computed.
-
-    Errors: those of `_read`.
-    """
+    """Check the model's labels and the type map before anything is computed. Errors: those of `_read`."""
     marks = (*config.test, *filter(None, [config.dev]))
     _read(config, {type for mark in marks for type in job.corpus(mark).types})
 
@@ -115,7 +112,7 @@ def _read(config: ZeroShotConfig, own: Collection[str]) -> tuple[Labels, dict[st
 
 
 def run(config: ZeroShotConfig, job: Job) -> ZeroShotResult:
-    """Load the model without a connection, choose thresholds on the dev set, and score the test sets."""
+    """Load the model without network access, choose thresholds on the dev set, and score the test sets."""
     from core.zero_shot import ready
 
     tests = [labelled(job.corpus(mark)) for mark in config.test]
@@ -159,7 +156,7 @@ def run(config: ZeroShotConfig, job: Job) -> ZeroShotResult:
 def find(config: ZeroShotConfig, result: ZeroShotResult, sentences: Sequence[Sentence], job: Job) -> list[Prediction]:
     """Return the entities that a finished run's model finds in sentences, with the run's types and thresholds.
 
-    The model is loaded without a connection. Errors: ModelError if the model was changed after the run; errors of
+    The model is loaded without network access. Errors: ModelError if the model was changed after the run; errors of
     `run`.
     """
     from core.zero_shot import ready
