@@ -1,4 +1,4 @@
-"""Several annotators in one export: find who labelled which texts, measure their agreement, and choose the labels."""
+"""Read exports with several annotators: find who labelled which texts, measure agreement, choose the labels to keep."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -9,9 +9,10 @@ from pathlib import PurePosixPath
 
 from core.text.words import clean
 
-Labels = frozenset[tuple[tuple[tuple[int, int], ...], str]]  # fragments and type of each annotation of a text
-_SHARED = 0.5  # two files belong to two annotators if at least this share of the smaller file's texts is in both
-# Columns that hold the annotator of a row. "user" is missing because in web data it is the author of the text.
+Labels = frozenset[tuple[tuple[tuple[int, int], ...], str]]  # Fragments and type of each annotation of a text.
+# Two files with at least half of the smaller file's texts in common are taken for the work of two annotators.
+_SHARED = 0.5
+# Usual names of a column with annotators. "user" is not one of them, because in web data it names a text's author.
 _COLUMNS = frozenset(
     {"annotator", "annotator_id", "annotatorid", "annotator_name", "annotated_by", "worker", "worker_id", "workerid"}
     | {"coder", "coder_id", "rater", "rater_id", "labeler", "labeller"}
@@ -20,7 +21,7 @@ _CURATED = ("curation", "curation_user", "consensus", "adjudicated")
 
 
 def is_annotator(column: str) -> bool:
-    """Return True if a column of this name holds the annotator of each row."""
+    """Return True if a column of this name usually contains the annotator of each row."""
     return column.strip().lower().replace(" ", "_") in _COLUMNS
 
 
@@ -28,9 +29,10 @@ def is_annotator(column: str) -> bool:
 class Agreement:
     """Agreement of several annotators.
 
-    annotators: {name: number of texts}. shared: number of texts with several annotators. equal: number of these texts
-    on which all annotators agree. f1: span F1 over all pairs of annotators on the shared texts, 0 to 1. taken: name of
-    the annotator whose labels are kept if annotators differ; "" if none is chosen, or if annotators never differ.
+    annotators: {name: number of texts}. shared: number of texts that several annotators labelled. equal: number of
+    these texts on which all annotators agree. f1: span F1 over all pairs of annotators on the shared texts, 0 to 1.
+    taken: name of the annotator whose labels are kept if annotators differ; "" if no annotator is chosen, or if they
+    never differ.
     """
 
     annotators: Mapping[str, int] = field(default_factory=dict)
@@ -41,7 +43,7 @@ class Agreement:
 
     @property
     def in_words(self) -> str:
-        """Two sentences on the number of texts per annotator and on the agreement."""
+        """Two sentences for the user: the number of texts per annotator, and the agreement."""
         people = ", ".join(f"{name} ({n:,})" for name, n in list(self.annotators.items())[:8])
         more = f" and {len(self.annotators) - 8} more" if len(self.annotators) > 8 else ""
         return (
@@ -51,12 +53,13 @@ class Agreement:
 
 
 class Panel:
-    """Collects all annotations in a first pass over an export (`hearing` is True), then chooses the labels to keep.
+    """Records all annotations in a first pass over an export, then chooses the labels to keep in a second pass.
 
     A text with one annotator is kept. A text on which all annotators agree is kept once. If annotators differ, the
-    labels of the chosen annotator are kept; a text that the chosen annotator did not label is left out.
-    chosen: name of the annotator whose labels are kept, None for no choice. alone: True to keep only the labels of
-    `chosen`; with None, only labels whose annotator is unknown.
+    labels of the chosen annotator are kept. If this annotator did not label the text, the text is left out.
+    chosen: name of the annotator whose labels are kept, None for no choice. alone: True to keep no labels of other
+    annotators; if `chosen` is None, only labels without a known annotator are kept. `hearing` is True during the first
+    pass.
     """
 
     def __init__(self, chosen: str | None, *, alone: bool = False) -> None:
@@ -64,10 +67,10 @@ class Panel:
         self._heard: dict[bytes, dict[str, Labels]] = {}
         self._by_file: dict[bytes, dict[str, Labels]] = {}
         self._names: dict[str, str] = {}
-        self.people = Counter[str]()  # texts per annotator, after the first pass
+        self.people = Counter[str]()  # number of texts per annotator, known after the first pass
 
     def takes(self, text: str, labels: Labels, who: str | None, file: str) -> bool:
-        """Return True if these labels of a text are kept. During the first pass, record them and return False.
+        """Return True if an annotator's labels of a text are kept. During the first pass, record them and return False.
 
         who: name of the annotator, None if unknown. file: name of the file, with folders.
         """
@@ -79,7 +82,7 @@ class Panel:
         name = who if who is not None else self._names.get(file)
         if self.alone:
             return (name or "") == self.chosen
-        if name is None:  # no annotator is known
+        if name is None:  # labels without a known annotator are always kept
             return True
         votes = self._heard.get(key, {})
         if self.chosen in votes:
@@ -120,8 +123,9 @@ def _f1(shared: Iterable[Mapping[str, Labels]]) -> float:
 def annotators_of(by_file: Mapping[bytes, Mapping[str, Labels]]) -> dict[str, str]:
     """Return {file: annotator} for files that share texts; {} if no two files share enough texts.
 
-    An annotator has the name of the file, or of its folder if two files that share texts have the same name. A folder
-    or file name in `_CURATED` takes precedence.
+    An annotator is named after the file, or after its folder if two files that share texts have the same name. A file
+    or folder with a name in `_CURATED` (such as "curation") is always named after this word.
+    by_file: {hash of a text: {file: labels}}.
     """
     sizes = Counter(file for votes in by_file.values() for file in votes)
     both = Counter(pair for votes in by_file.values() for pair in combinations(sorted(votes), 2))

@@ -1,7 +1,7 @@
 """Check the data before a run. Each check is green, amber or red, and has one sentence and one remedy.
 
-The counts come from a corpus's description and from single columns of its file. They are cached per process, because
-the content of a corpus folder never changes. Samples are up to 500 sentences from 10 places of the corpus.
+The counts come from a corpus's about.json and from single columns of its Parquet file. They are cached per process,
+because the content of a corpus folder never changes. A sample is up to 500 sentences from 10 places of the corpus.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,15 +30,16 @@ ROLE_NAMES: Mapping[str, str] = {
 }
 LABELS = ("train", "dev", "test")
 
-TASK_INSIDE = 0.5  # the check is amber if at least this share of T_C's sentences also occurs in D_C
-TYPE_ENTITIES = 10  # entities per type and labelled set; with fewer, the F1 of the type is not reliable
-DEV_ENTITIES = 300  # entities in the dev set; with fewer, one entity changes dev F1 by more than 0.3 points
-UPPER_CASE = 0.9  # the check is amber if at least this share of the sentences is in capitals
-# The check is amber if at least 10% of the sentences have more than 200 tokens. Few sentences have over 100, even in
-# contracts.
+TASK_INSIDE = 0.5  # The check `task_in_domain` is amber if at least half of T_C's sentences also occur in D_C.
+TYPE_ENTITIES = 10  # If a labelled set has fewer than 10 entities of a type, the F1 of this type is not reliable.
+DEV_ENTITIES = 300  # With fewer than 300 entities in the dev set, one entity changes dev F1 by over 0.3 points.
+UPPER_CASE = 0.9  # The check `upper_case` is amber if at least 90% of the sentences are in capitals.
+# The check `documents` is amber if at least 10% of the sentences have more than 200 tokens. Few sentences have over
+# 100 tokens, even in contracts.
 LONG_TOKENS, LONG_SHARE = 200, 0.1
-NAMED = 4  # names listed in one sentence; further names are only counted
-# A sample reads 50 sentences at each of 10 places: one row group per place, so its cost does not grow with the corpus.
+NAMED = 4  # A sentence for the user lists at most four names; further names are only counted.
+# A sample has 50 sentences from each of 10 places. Each place is one row group, so reading a sample of a large corpus
+# takes no longer than of a small one.
 _PLACES, _PER_PLACE = 10, 50
 
 
@@ -54,7 +55,7 @@ class Contradictions:
 
     @property
     def in_words(self) -> str:
-        """The counts and a remedy in words, for a summary; "" without contradictions."""
+        """The counts and a remedy as text for the user; "" if there are no contradictions."""
         if not self.texts:
             return ""
         several = self.texts > 1
@@ -91,13 +92,13 @@ class ContradictionCounter:
 
     @property
     def found(self) -> Contradictions:
-        """The counts so far."""
+        """Counts of contradictory labels in the sentences so far."""
         n = sum(self._times[text] for text in self._contradicted)
         return Contradictions(texts=len(self._contradicted), sentences=n)
 
 
 def contradictions(sentences: Iterable[Sentence]) -> Contradictions:
-    """Count the texts that occur with different labels, in one or several sets."""
+    """Count the texts that occur with different labels. `sentences` may come from several labelled sets."""
     counter = ContradictionCounter()
     for sentence in sentences:
         counter.add(sentence)
@@ -107,7 +108,8 @@ def contradictions(sentences: Iterable[Sentence]) -> Contradictions:
 def labels_of(sentence: Sentence) -> tuple[tuple[int, int, str], ...]:
     """Return (start, end, type) of each entity, sorted.
 
-    Positions count characters without white space, so that labels on two tokenisations of a text can be compared.
+    Positions count characters without white space, so that labels can be compared if two files tokenise a text
+    differently.
     """
     at = list(accumulate(map(len, sentence.tokens), initial=0))
     return tuple(sorted((at[e.start], at[e.end], e.type) for e in sentence.entities or ()))
@@ -117,8 +119,9 @@ def labels_of(sentence: Sentence) -> tuple[tuple[int, int, str], ...]:
 class Check:
     """Result of one check.
 
-    sentence: the finding. cure: label of the button that leads to the remedy on `page`. command: the remedy on the
-    command line. final: True if the run would certainly fail, so that the user cannot overrule the check.
+    sentence: the finding, as one sentence. cure: label of the button that leads to the remedy on `page`. command:
+    command that is the remedy on the command line. final: True if the run would certainly fail, so that the user cannot
+    overrule the check.
     """
 
     name: str
@@ -131,12 +134,12 @@ class Check:
 
 
 def worst(checks: Iterable[Check]) -> Level:
-    """Return the worst level; green without checks."""
+    """Return the worst level of the checks; green if there are none."""
     return max((check.level for check in checks), key=LEVELS.index, default="green")
 
 
 def task_size(task: Corpus, strategies: Mapping[str, int]) -> Check:
-    """Check the number of sentences of T_C. strategies: {name: minimum number of sentences that it needs}."""
+    """Check that T_C has enough sentences. strategies: {strategy: minimum number of sentences that it needs}."""
     n, what = len(task), f"The {ROLE_NAMES['task']} has {count(len(task), 'sentence')}"
     lacking = [name for name, least in strategies.items() if n < least]
     green = Check(name="task size", level="green", sentence=f"{what}.", cure="Add task sentences")
@@ -152,7 +155,7 @@ def task_size(task: Corpus, strategies: Mapping[str, int]) -> Check:
 
 
 def task_in_domain(task: Corpus, domain: Corpus) -> Check:
-    """Check, by the hashes of all sentences, that T_C neither equals D_C nor overlaps too much with it."""
+    """Check that T_C is not D_C and does not overlap too much with it. Sentences are compared by their hashes."""
     inside, covered = _shared(task.path, domain.path)
     words = f"{ROLE_NAMES['task']} and the {ROLE_NAMES['domain']}"
     found = Check(
@@ -210,7 +213,7 @@ def entities_present(corpora: Mapping[str, Corpus]) -> Check:
 
 
 def types_covered(corpora: Mapping[str, Corpus]) -> Check:
-    """Check that every type has enough entities in every set that contains entities."""
+    """Check that each entity type has at least `TYPE_ENTITIES` entities in every labelled set that has entities."""
     corpora = {role: corpus for role, corpus in corpora.items() if sum(corpus.types.values())}
     types = sorted({name for corpus in corpora.values() for name in corpus.types})
     few = []
@@ -274,7 +277,7 @@ def train_in_others(train: Corpus, others: Mapping[str, Corpus]) -> Check:
 
 
 def upper_case(corpora: Mapping[str, Corpus]) -> Check:
-    """Check for text in capitals, in which capitals do not mark names."""
+    """Check for text that is all in capitals, in which a capital letter does not distinguish a name."""
     loud = [ROLE_NAMES.get(role, role) for role, corpus in corpora.items() if _texture(corpus).upper >= UPPER_CASE]
     found = Check(
         name="upper case", level="green", sentence="No corpus is all upper case.", cure="Import text in normal case"
@@ -326,12 +329,12 @@ def contradictory(corpora: Mapping[str, Corpus]) -> Check:
 
 
 def sample(corpus: Corpus) -> tuple[str, ...]:
-    """Return the texts of up to 500 sentences from 10 places of a corpus."""
+    """Return the texts of up to 500 sentences from 10 evenly spaced places of a corpus."""
     return _sample(corpus.path, len(corpus))
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names for a sentence. Only the first `NAMED` names are listed; the others are counted."""
+    """Join names to text such as "a, b, c, d and 3 more". Only the first `NAMED` names are listed."""
     more = len(names) - NAMED
     if more > 0:
         return f"{', '.join(names[:NAMED])} and {more} more"
@@ -344,10 +347,10 @@ def _is(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Texture:
-    """Shares of unusual sentences.
+    """Shares of unusual sentences in a corpus.
 
-    upper: share of the sampled sentences that are in capitals; sentences whose letters have no case are not counted.
-    long: share of sentences with more than `LONG_TOKENS` tokens, among all sentences.
+    upper: share of sentences in capitals, in a sample without sentences whose letters have no case. long: share of
+    sentences with more than `LONG_TOKENS` tokens, among all sentences.
     """
 
     upper: float
@@ -391,5 +394,5 @@ def _contradictions(path: Path) -> Contradictions:
 
 
 def _at(path: Path, n: int) -> Corpus:
-    """Return the corpus in a folder, to read its sentences and columns. Its name and counts are only placeholders."""
+    """Return a `Corpus` to read the sentences and columns in a folder. Its name and counts are only placeholders."""
     return Corpus(fingerprint=path.name, name=path.name, n_sentences=n, n_tokens=0, labelled=False, path=path)

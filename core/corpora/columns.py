@@ -23,7 +23,7 @@ SAMPLE = 10_000  # number of texts in which a search counts each searched word, 
 def stored(corpus: Corpus, name: str) -> pa.ChunkedArray:
     """Return a whole column, for example `text`, `doc`, `id` or `n_tokens`.
 
-    The 12 columns used last are cached; a text column takes about 130 MB per million texts.
+    The 12 most recently used columns are cached. A text column takes about 130 MB per million texts.
     """
     return _column(corpus.path.parents[1], corpus.fingerprint, name)
 
@@ -34,7 +34,7 @@ def _column(home: Path, fingerprint: str, name: str) -> pa.ChunkedArray:
 
 
 def value_names(corpus: Corpus) -> list[str]:
-    """Return the names of the further columns that the import kept, in alphabetical order."""
+    """Return the names of the imported file's further columns that the corpus has kept, in alphabetical order."""
     return _value_names(corpus.path.parents[1], corpus.fingerprint)
 
 
@@ -47,7 +47,7 @@ def _value_names(home: Path, fingerprint: str) -> list[str]:
 
 
 def values(corpus: Corpus, name: str) -> pa.ChunkedArray:
-    """Return the values of a further column as strings, shape (n,); null for a row without a value."""
+    """Return the values of a further column (see `value_names`) as strings, shape (n,); null if missing."""
     return _values(corpus.path.parents[1], corpus.fingerprint, name)
 
 
@@ -74,32 +74,32 @@ def distinct_values(corpus: Corpus, name: str) -> set[str]:
 
 
 def placed(corpus: Corpus) -> bool:
-    """Return True if the file of at least one sentence is known."""
+    """Return True if at least one sentence of the corpus has the name of its file."""
     return int(stored(corpus, "file").null_count) < len(corpus)
 
 
 def kept_names(corpus: Corpus) -> tuple[str, ...]:
-    """Return the names among doc, group and file whose columns have a value. If file is one of them, add page."""
+    """Return which of the columns doc, group and file have a value in at least one row. Add page if file has one."""
     held = [name for name in ("doc", "group", "file") if int(stored(corpus, name).null_count) < len(corpus)]
     return (*held, "page") if "file" in held else tuple(held)
 
 
 def column_names(corpus: Corpus) -> list[str]:
-    """Return the columns to filter or group by: doc, group and file if they have a value, and all further columns."""
+    """Return the columns to filter or group by: doc, group and file unless they are empty, and all further columns."""
     return [*(name for name in kept_names(corpus) if name != "page"), *value_names(corpus)]
 
 
 def matches(texts: pa.ChunkedArray, query: str, mode: Literal["substring", "words"]) -> IntArray:
     """Return the rows whose text matches `query`, ignoring case.
 
-    mode: "substring" finds the query as it is; "words" finds texts with all of its words, in any order. Each core
-    searches a part of the texts, because one core would take more than 0.3 s for a million texts.
+    mode: "substring" finds texts with the whole query; "words" finds texts with all words of the query, in any order.
+    Each core searches a part of the texts, because one core would take more than 0.3 s for a million texts.
     """
     query = clean(query)
     if not query or not len(texts):
         return np.empty(0, dtype=np.int64)
     tests = _tests(query.split() if mode == "words" else [query], texts.slice(0, SAMPLE), whole=mode == "words")
-    # Divide the texts into slices, because a column is a single chunk, which only one core would search.
+    # Divide the texts into slices. A whole column is a single chunk, which only one core would search.
     cores = os.cpu_count() or 1
     size = -(-len(texts) // cores)
     starts = range(0, len(texts), size)
@@ -109,10 +109,11 @@ def matches(texts: pa.ChunkedArray, query: str, mode: Literal["substring", "word
 
 
 def _tests(needles: Sequence[str], sample: pa.ChunkedArray, *, whole: bool) -> list[tuple[str, bool]]:
-    """Return tests (needle, True for a whole word) in the fastest order. A text matches if it passes all tests.
+    """Return the tests that a text must pass, fastest first, as (string, True to find it only as a whole word).
 
-    A test for a whole word takes three times as long as a plain test. Plain tests therefore come first, the rarest
-    needle first. If `whole`, a needle in half of the sample gets no plain test, because it would exclude few texts.
+    A whole-word test takes three times as long as a substring test. Substring tests therefore come first, rarest string
+    first. If `whole`, a string in at least half of the sample gets no substring test, which would exclude few texts.
+    needles: searched strings. whole: True to match whole words only.
     """
     held = {needle: pc.mean(_holds(sample, needle)).as_py() or 0.0 for needle in needles}
     rarest = sorted(held, key=held.__getitem__)
@@ -121,7 +122,7 @@ def _tests(needles: Sequence[str], sample: pa.ChunkedArray, *, whole: bool) -> l
 
 
 def _passing(texts: pa.ChunkedArray, tests: Sequence[tuple[str, bool]]) -> IntArray:
-    """Return the indices of `texts` that pass all tests, ascending."""
+    """Return the indices of the texts that pass all tests, ascending. tests: see `_tests`."""
     rows = np.arange(len(texts))
     for needle, alone in tests:
         hit = _holds(texts, needle, alone=alone)

@@ -1,4 +1,4 @@
-"""Write and read sealed corpora. Each is a Parquet file in a folder named by the fingerprint of the corpus's content.
+"""Write and read sealed corpora, which never change. The name of a corpus's folder is a hash of its content.
 
 home/corpora/<fingerprint>/sentences.parquet    one row per sentence; row numbers never change
                            about.json           names, counts, types, origin
@@ -24,7 +24,7 @@ from core.results import IntArray
 from core.text.sentence import Entity, Sentence
 from core.text.words import Tokens, cutter
 
-KEPT: dict[str, pa.DataType] = {  # columns that corpora sealed by an older version may lack
+KEPT: dict[str, pa.DataType] = {  # columns that a corpus of an older version may lack
     "group": pa.string(),
     "file": pa.string(),
     "page": pa.int32(),
@@ -34,10 +34,10 @@ _PLAIN = pa.schema(
     [("id", pa.uint64()), ("text", pa.string()), ("n_tokens", pa.int32()), ("doc", pa.string()), *KEPT.items()]
 )
 _ENTITY = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("type", pa.string())])
-_TOKENS = b"tokens"  # key of the token rule in the schema's metadata; missing if the rule is `words`
+_TOKENS = b"tokens"  # key of the token rule in the Parquet schema's metadata; missing if the rule is `words`
 _LABELLED = _PLAIN.append(pa.field("tokens", pa.list_(pa.string()))).append(pa.field("entities", pa.list_(_ENTITY)))
-SENTENCES, ABOUT = "sentences.parquet", "about.json"  # files of a corpus's folder
-BLOCK = 8192  # rows per row group: about 1 MB of text, the unit of every read and write
+SENTENCES, ABOUT = "sentences.parquet", "about.json"  # Files in the folder of a corpus.
+BLOCK = 8192  # Rows per row group, about 1 MB of text. Sentences are read and written in whole row groups.
 
 
 class _EntityCell(TypedDict):
@@ -79,7 +79,9 @@ def write_sentences(
     """Write a stream of sentences to a Parquet file, `block` rows per row group, and return a summary."""
     schema = _LABELLED if labelled else _PLAIN
     head = "winnow corpus 1" + ", labelled" * labelled
-    if tokens != "words" and not labelled:  # older corpora use `words` and must keep their fingerprint
+    # Do not store the rule `words`: older corpora do not store their rule, which is `words`, and must keep their
+    # fingerprint.
+    if tokens != "words" and not labelled:
         schema, head = schema.with_metadata({_TOKENS: tokens}), f"{head}, {tokens}"
     digest = sha256(f"{head}\n".encode())
     types: Counter[str] = Counter()
@@ -92,9 +94,8 @@ def write_sentences(
                 "page": columns["page"],
                 "columns": columns["columns"],
             }
-            # The fingerprint covers the text, the document, the other kept columns, and labelled tokens and entities.
-            # It ignores columns without a value, because older corpora lack these columns and must keep their
-            # fingerprint.
+            # The fingerprint is a hash of all columns except the ids. It ignores columns without a value, because older
+            # corpora lack these columns and must keep their fingerprint.
             without = {"id", *(name for name in kept if not any(cell is not None for cell in kept[name]))}
             cells = [column for name, column in columns.items() if name not in without]
             digest.update(json.dumps(cells, ensure_ascii=False).encode())
@@ -131,11 +132,12 @@ def opened(file: Path, name: str) -> Iterator[pq.ParquetFile]:
 
 @lru_cache(maxsize=4)
 def _footer(file: Path, *written: int) -> pq.FileMetaData:
-    """Return a file's metadata. It is cached, because reading it takes 0.1 s for 12,208 row groups.
+    """Return a file's metadata. It is cached, because reading it takes 0.1 s for a corpus of 100 million sentences.
 
     written: inode, time of change and size of the file, so that the cache does not return metadata of a replaced file.
     """
-    # Limit the lengths of lists that the file declares, because Arrow allocates memory for them before it reads.
+    # Limit the lengths of lists in the metadata. Before Arrow reads a list, it allocates memory for the length that the
+    # file declares, which may be false.
     most = file.stat().st_size
     with pq.ParquetFile(file, thrift_container_size_limit=max(most, 1)) as parquet:
         return parquet.metadata
@@ -144,9 +146,9 @@ def _footer(file: Path, *written: int) -> pq.FileMetaData:
 def blocks(
     file: pq.ParquetFile, block: int, start: int, stop: int | None, columns: Sequence[str] | None
 ) -> Iterator[pa.Table]:
-    """Yield rows `start` to `stop` of a file in order, one table per row group. Only these row groups are read.
+    """Yield rows `start` to `stop` of a file in order, one table per row group. Other row groups are not read.
 
-    block: number of rows per row group.
+    block: number of rows per row group. columns: names of the columns to read, None for all.
     """
     stop = min(file.metadata.num_rows if stop is None else stop, file.metadata.num_rows)
     for group in range(start // block, -(-stop // block)):
@@ -156,7 +158,7 @@ def blocks(
 
 
 def _take_block(sentences: Iterator[Sentence], labelled: bool, block: int) -> _Columns:
-    """Return the next `block` sentences as columns. Building a list of sentences first would take a third longer."""
+    """Return the next `block` sentences as columns. To build a list of sentences first would take a third longer."""
     columns: _Columns = {
         "id": [],
         "text": [],
@@ -194,7 +196,7 @@ def to_sentences(table: pa.Table) -> list[Sentence]:
 
     Errors: ValueError for an unknown token rule.
     """
-    # Do not convert columns without values: most corpora have no documents, groups or files.
+    # Do not convert columns without values, because most corpora have no documents, groups or files.
     silent = [name for name in ("doc", *KEPT) if name in table.column_names and table[name].null_count == len(table)]
     columns = table.drop_columns(silent).to_pydict()
     tokens: Iterable[tuple[str, ...]]
@@ -257,7 +259,7 @@ class Corpus:
         return (sentences for _, sentences in self.with_ids(start, stop, text=True))
 
     def with_ids(self, start: int, stop: int | None, *, text: bool) -> Iterator[tuple[IntArray, list[Sentence]]]:
-        """Yield (ids, sentences) of rows `start` to `stop` in blocks; for ids, see the method `ids`.
+        """Yield (ids, sentences) of rows `start` to `stop` in blocks. The ids are numbers, as in the method `ids`.
 
         text: False to read only the ids; the lists of sentences are then empty.
         """
@@ -288,12 +290,12 @@ class Corpus:
         (string), `page` (int32) and `columns` (map of strings).
         """
         with self.opened() as file:
-            if name in KEPT and name not in file.schema_arrow.names:  # sealed by an older version
+            if name in KEPT and name not in file.schema_arrow.names:  # a corpus of an older version
                 return pa.chunked_array([pa.nulls(self.n_sentences, KEPT[name])])
             return file.read([name]).column(0)
 
     def ids(self) -> IntArray:
-        """Return the ids, shape (n,), uint64; `f"{id:016x}"` is `Sentence.id`."""
+        """Return the sentences' ids as numbers, shape (n,), uint64. `f"{id:016x}"` gives `Sentence.id`."""
         return self.column("id").to_numpy()  # type: ignore[no-any-return]
 
     def lengths(self) -> IntArray:
@@ -302,7 +304,7 @@ class Corpus:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names of the corpus, the current one first; () for a removed corpus."""
+        """Current and former names of the corpus, the current one first; () for a removed corpus."""
         names = self.origin.get("names")
         return tuple(names) if isinstance(names, list) else ()
 
@@ -313,7 +315,7 @@ class Corpus:
 
     @property
     def derived(self) -> bool:
-        """True if Winnow made the corpus from another one (selection, subset, copy) or from typed sentences."""
+        """True if Winnow made the corpus from another corpus (selection, subset, copy) or from typed sentences."""
         return not self.origin.keys().isdisjoint(("from", "typed"))
 
     def opened(self) -> AbstractContextManager[pq.ParquetFile]:

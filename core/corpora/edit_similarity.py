@@ -1,8 +1,8 @@
 """Find pairs of texts with an edit similarity of at least `similarity`.
 
-The default of .9 allows a Levenshtein distance of at most a tenth of the longer text. All pairs are found, except if
-very many texts share a segment (see below). Short texts are compared letter by letter, longer texts word by word;
-"letter" below means either.
+The default of .9 allows a Levenshtein distance of at most a tenth of the longer text's length. All pairs are found,
+except if very many texts share a segment (see below). Short texts are compared letter by letter, longer texts word by
+word. In this module, "letter" means either.
 
 PassJoin (Li et al. 2011), for texts that differ by at most d edits: cut the shorter text into d + 1 segments. At least
 one of them is unchanged; it occurs in the other text, shifted by a few positions. Texts that share a segment are
@@ -26,43 +26,45 @@ from core.processes import in_processes
 from core.reporter import Reporter
 from core.results import BoolArray, IntArray
 
-LONGEST = 160  # maximum number of letters (or words) of a text; longer texts are not compared here
+LONGEST = 160  # maximum number of letters (or words) of a text; longer texts are not compared
 SIMILARITY = 0.9
-PAYS = 100_000  # minimum number of texts; with fewer, starting processes (0.3 s each) takes longer than they save
-_MEET = 64  # maximum number of texts with a common segment for which all pairs are compared
-_FEW = 1 << 12  # up to this many pairs, comparing all of them is faster than a search by segments
-_NEIGHBOURS = 8  # texts on each side, in alphabetical order, that a text is compared with
-_AT_ONCE = 1 << 22  # candidates held in memory
-_PAIRS = 1 << 15  # candidates compared at a time
-_HAIR = 1e-9  # added against rounding errors: (1 - .9) * 10 is slightly below 1
+# With fewer texts, starting further processes (0.3 s each) takes longer than they save.
+PAYS = 100_000
+_MEET = 64  # If more than 64 texts share a segment, not all pairs of them are compared.
+_FEW = 1 << 12  # Up to 4,096 pairs, comparing all of them is faster than searching by segments.
+_NEIGHBOURS = 8  # Number of texts before and after a text, in alphabetical order, with which it is compared.
+_AT_ONCE = 1 << 22  # Number of candidate pairs in memory.
+_PAIRS = 1 << 15  # Number of candidate pairs compared at a time.
+_HAIR = 1e-9  # Added against rounding errors; for example, (1 - .9) * 10 is slightly below 1.
 
-_BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse modulo 2**64
+_BASE = 0x9E3779B97F4A7C15  # base of the polynomial hashes; odd, so that it has an inverse modulo 2**64
 _POWERS, _INVERSES = (
     np.cumprod(np.array([1, *[base] * LONGEST], np.uint64)) for base in (_BASE, pow(_BASE, -1, 1 << 64))
 )
 
-Texts = npt.NDArray[np.uint32]  # (n, length) code points of n texts of one length
+Texts = npt.NDArray[np.uint32]  # code points (or word hashes) of n texts of equal length, shape (n, length)
 Pairs = tuple[IntArray, IntArray]
-_Sided = tuple[IntArray, Texts]  # rows, and texts of one length
+_Sided = tuple[IntArray, Texts]  # (row numbers, the texts of these rows, which have equal lengths)
 
 
 def near_texts(
     texts: Gathered, live: IntArray, stage: str, report: Reporter, similarity: float = SIMILARITY
 ) -> Iterator[Pairs]:
-    """Yield pairs of `live` rows with edit similarity >= `similarity`; a pair may come more than once.
+    """Yield pairs of `live` rows with edit similarity >= `similarity`; a pair may be yielded more than once.
 
     texts: code points or word hashes, at most `LONGEST` per row; an empty row has no near duplicates. live: numbers of
     the rows to compare.
     """
     lengths = texts.counts[live]
     by_length = {int(n): live[lengths == n] for n in np.unique(lengths) if n}
-    # The distance is at least long - short and at most (1 - similarity) * long, so long <= short / similarity.
+    # Let near duplicates have the lengths short <= long. Their distance is at least long - short, and at most
+    # (1 - similarity) * long. Therefore long <= short / similarity.
     reach = {
         short: [
             long
             for long in range(short, int(short / similarity + _HAIR) + 1)
-            # Skip lengths that allow no edit (fewer than ten letters at a similarity of .9). Only equal texts would
-            # match there, and they are already found as exact duplicates.
+            # Skip lengths that allow no edit (fewer than ten letters at a similarity of .9). Texts of these lengths can
+            # only match if they are equal, and equal texts are exact duplicates.
             if long in by_length and int((1 - similarity) * long + _HAIR)
         ]
         for short in by_length
@@ -84,9 +86,9 @@ def near_texts(
 
 
 def _near_of_length(similarity: float, item: tuple[_Sided, Sequence[_Sided | None]], report: Reporter) -> list[Pairs]:
-    """Return the near duplicates among texts of one length, and between them and longer texts.
+    """Return the near duplicates among texts of one length, and between these texts and longer texts.
 
-    item: the texts of one length, and the texts of each length to compare them with; None if these are the same texts.
+    item: (texts of one length, texts of each length to compare them with). None means: compare them with each other.
     """
     own, others = item
     left, pairs = _Side(*own), list[Pairs]()
@@ -97,19 +99,20 @@ def _near_of_length(similarity: float, item: tuple[_Sided, Sequence[_Sided | Non
 
 
 def within(left: Texts, right: Texts, edits: int) -> BoolArray:
-    """Return a mask (n,) of pairs whose Levenshtein distance is at most `edits`.
+    """Return a mask (n,) of pairs (left[i], right[i]) whose Levenshtein distance is at most `edits`.
 
-    left: shape (n, a); right: shape (n, b), with a <= b. Only the diagonals of the edit matrix that a path of at most
-    `edits` edits can reach are computed (Ukkonen 1985).
+    left: shape (n, a); right: shape (n, b), with a <= b. Only those diagonals of the edit matrix are computed that a
+    path of at most `edits` edits can reach (Ukkonen 1985).
     """
     (n, a), b = left.shape, right.shape[1]
     hopeful = np.arange(n)
-    # Every path needs b - a steps to the last diagonal; each further step aside costs one step back.
+    # A path through the edit matrix needs b - a steps to reach the last diagonal. Each further step to a side needs a
+    # second step back.
     aside = (edits - (b - a)) // 2
     width = b - a + 2 * aside + 1
     far = np.int16(edits + 1)
     a_columns, b_columns = np.ascontiguousarray(left.T), np.ascontiguousarray(right.T)
-    now = np.full((width + 2, n), far, np.int16)  # row d + 1 holds diagonal d - aside; the outer rows stay `far`
+    now = np.full((width + 2, n), far, np.int16)  # row d + 1 is diagonal d - aside; first and last row stay `far`
     for d in range(aside, width):
         now[d + 1] = d - aside
     for i in range(1, a + 1):
@@ -123,7 +126,7 @@ def within(left: Texts, right: Texts, edits: int) -> BoolArray:
                 np.minimum(best, before[d + 2] + np.int16(1), out=best)
                 np.minimum(best, now[d] + np.int16(1), out=best)
                 now[d + 1] = np.minimum(best, far)
-        # Dropping hopeless pairs copies all other pairs, so do this only at every eighth letter.
+        # Drop pairs that already differ too much. This copies all other pairs, so do it only at every eighth letter.
         if i % 8 == 0 and not (kept := (now <= edits).any(axis=0)).all():
             hopeful, now, a_columns, b_columns = hopeful[kept], now[:, kept], a_columns[:, kept], b_columns[:, kept]
             if not len(hopeful):
@@ -134,11 +137,11 @@ def within(left: Texts, right: Texts, edits: int) -> BoolArray:
 
 
 class _Side:
-    """All texts of one length, shape (n, length), with values cached for comparisons."""
+    """Texts of one length, shape (n, length), with letter counts and cached hashes for comparisons."""
 
     def __init__(self, rows: IntArray, text: Texts) -> None:
         self.rows, self.text, self.length = rows, text, text.shape[1]
-        # 32 counters for all letters: letters that share a counter only weaken the bound below.
+        # Count letters in 32 counters. If letters share a counter, only the bound in `_weigh` is weaker.
         self.letters = np.zeros((len(rows), 32), np.int16)
         counters = (self._hashes & np.uint64(31)).astype(np.intp) + 32 * np.arange(len(rows))[:, None]
         self.letters[:] = np.bincount(counters.ravel(), minlength=self.letters.size).reshape(self.letters.shape)
@@ -151,15 +154,15 @@ class _Side:
     def _sums(self) -> UIntArray:
         """Return polynomial hashes of all prefixes, shape (n, length + 1).
 
-        The difference of two prefix hashes is the hash of the piece between them.
+        The difference of two prefix hashes is the hash of the letters that only the longer prefix has.
         """
         sums = np.zeros((len(self.rows), self.length + 1), np.uint64)
         np.cumsum(self._hashes * _POWERS[: self.length], axis=1, out=sums[:, 1:])
         return sums
 
     def piece(self, start: int, stop: int) -> UIntArray:
-        """Return a hash of characters `start` to `stop`, shape (n,), independent of their position."""
-        # Multiplying by the inverse power shifts the hash to position 0.
+        """Return a hash of letters `start` to `stop` of each text, shape (n,). It does not depend on their position."""
+        # Multiplying by the inverse power gives the hash that these letters would have at position 0.
         return mix((self._sums[:, stop] - self._sums[:, start]) * _INVERSES[start])
 
 
@@ -177,7 +180,7 @@ def _compare(left: _Side, right: _Side, edits: int, report: Reporter) -> Iterato
 
 
 def _weigh(left: _Side, right: _Side, edits: int, candidates: IntArray, report: Reporter) -> Iterator[Pairs]:
-    """Yield each candidate pair with a distance of at most `edits` once."""
+    """Yield the candidate pairs whose distance is at most `edits`, each pair once."""
     more = right.length - left.length
     pairs = np.unique(candidates)
     for done in range(0, len(pairs), _PAIRS):
@@ -202,20 +205,21 @@ def _candidates(left: _Side, right: _Side, edits: int) -> Iterator[IntArray]:
     more = right.length - left.length
     cuts = [left.length * part // (edits + 1) for part in range(edits + 2)]
     for part, (start, stop) in enumerate(pairwise(cuts)):
-        # At least one of edits + 1 segments is unchanged (pigeonhole), so near texts share this segment, shifted.
+        # Near duplicates share at least one of edits + 1 segments (pigeonhole principle), perhaps at another position.
         key = left.piece(start, stop)
         order = np.argsort(key, kind="stable")
         key = key[order]
-        # The edits before and after the segment add up to at most `edits`, which limits its shift (multi-match-aware).
+        # The edits before and after the segment add up to at most `edits`, which limits the shift (PassJoin's
+        # multi-match-aware selection).
         lowest, highest = max(-part, more - (edits - part)), min(part, more + (edits - part))
         for shift in range(max(lowest, -start), min(highest, right.length - stop) + 1):
             pieces = right.piece(start + shift, stop + shift)
             low, high = np.searchsorted(key, pieces), np.searchsorted(key, pieces, "right")
             n = high - low
-            # Every text matches itself, so a count of 1 means that no other text has the segment.
+            # Each text finds itself here, so a count of 1 means that no other text has the segment.
             if left is right and shift == 0:
                 n = np.where(n > 1, n, 0)
-            # If many texts share a segment, compare neighbours instead of all pairs.
+            # If many texts share a segment, compare alphabetical neighbours instead of all pairs.
             crowd = np.flatnonzero(n > _MEET)
             n[crowd] = 0
             j = np.repeat(np.arange(len(n)), n)
@@ -232,15 +236,16 @@ def _candidates(left: _Side, right: _Side, edits: int) -> Iterator[IntArray]:
 
 
 def _neighbours(left: _Side, right: _Side, rows: Pairs, bucket: UIntArray) -> Iterator[IntArray]:
-    """Yield candidates from crowded buckets: neighbours in two alphabetical orders.
+    """Yield candidate pairs among many texts that share a segment: neighbours in two alphabetical orders.
 
-    rows: row numbers in `left` and in `right`. bucket: bucket of each row, first for `left`, then for `right`.
+    rows: row numbers in `left`, and row numbers in `right`. bucket: hash of the shared segment for each row, first for
+    rows of `left`, then for rows of `right`.
     """
     rows_left, crowd = rows
     # Sort reversed texts too: texts that differ near their beginning are neighbours only in reverse order.
     for step in (1, -1):
         texts = (side.text[rows, ::step] for side, rows in ((left, rows_left), (right, crowd)))
-        words = [np.ascontiguousarray(text).view(f"U{text.shape[1]}")[:, 0] for text in texts]  # sortable strings
+        words = [np.ascontiguousarray(text).view(f"U{text.shape[1]}")[:, 0] for text in texts]  # strings, to sort them
         sorted_ = np.lexsort((np.concatenate(words), bucket))
         for offset in range(1, 2 * _NEIGHBOURS + 1):
             a, b = sorted_[:-offset], sorted_[offset:]

@@ -7,15 +7,19 @@ from typing import Any, Self
 
 from core.errors import ReadError
 
-MAX_DOCUMENT = 200 << 20  # bytes of one document
-MAX_CHARACTERS = 50_000_000  # characters of one document's text
-_ROW = 300  # characters; a table row up to this length becomes one paragraph, a longer row one paragraph per cell
+MAX_DOCUMENT = 200 << 20  # Maximum size of a document, in bytes.
+MAX_CHARACTERS = 50_000_000  # Maximum number of characters in the text of one document.
+_ROW = 300  # A table row of up to 300 characters becomes one paragraph; a longer row becomes one paragraph per cell.
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 
 
 @dataclass(slots=True)
 class Paragraph:
-    """A paragraph. pages: for each page, (first character in `text`, number of the page from 1); [] without pages."""
+    """A paragraph of a document.
+
+    pages: (position in `text` at which a page begins, page number from 1) for each page; [] for a document without
+    pages.
+    """
 
     text: str
     pages: list[tuple[int, int]] = field(default_factory=list)
@@ -29,10 +33,10 @@ class Paragraph:
 class Extract:
     """Paragraphs of a document, and counts for the report.
 
-    pages: number of pages, None if the document has no fixed pages. blank: numbers of the pages without text, from 1.
-    margins: number of lines left out as running heads and page numbers. remarks: notes on other content that was left
-    out. unmapped: number of letters within words that the font maps to no character. restored: number of these letters
-    that `pdf.restore` has restored.
+    pages: number of pages, None if the document has no fixed pages. blank: page numbers (from 1) of the pages without
+    text. margins: number of lines that were left out because they are running heads or page numbers. remarks: notes on
+    other content that was left out. unmapped: number of letters within words that the PDF's font maps to no character.
+    restored: number of these letters that were restored (see `pdf`).
     """
 
     paragraphs: list[Paragraph] = field(default_factory=list)
@@ -60,8 +64,8 @@ class Extract:
 class Flow:
     """Collects the paragraphs of a document.
 
-    A reader passes text, and the start and end of each paragraph, table row and cell.
-    name: name of the file, for errors. page: number of the current page, None without pages.
+    A document reader calls its methods for text, and for the start and end of each paragraph, table row and cell.
+    name: name of the file, for errors. page: number of the current page; None if the document has no pages.
     """
 
     def __init__(self, name: str) -> None:
@@ -72,7 +76,7 @@ class Flow:
         self._rows: list[list[list[Paragraph]]] = []
 
     def add(self, text: str) -> None:
-        """Add text. Errors: ReadError if the document has more than `MAX_CHARACTERS`."""
+        """Add text to the open paragraph. Errors: ReadError for more than `MAX_CHARACTERS` in the document."""
         self._room -= len(text)
         if self._room < 0:
             raise ReadError(self._name, None, f"more than {MAX_CHARACTERS:,} characters of text; divide the file.")
@@ -83,7 +87,7 @@ class Flow:
         self._open.append([])
 
     def end(self) -> None:
-        """End the innermost paragraph."""
+        """End the innermost open paragraph."""
         if len(self._open) > 1:
             self._keep(self._open.pop())
 

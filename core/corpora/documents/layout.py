@@ -1,8 +1,8 @@
-"""Join the pieces of text on pages to paragraphs in reading order.
+"""Join the pieces of text on a document's pages into paragraphs in reading order.
 
-Columns are read one after the other. Running heads and page numbers are left out. Divided words are joined, and the
-cells of a table row stay together. The rules use positions, and repetition from page to page. RESULTS.md reports their
-accuracy.
+Columns are read one after the other. Running heads and page numbers are left out. Words divided at line ends are
+joined, and the cells of a table row stay together. The rules use the positions of pieces, and text that repeats from
+page to page. RESULTS.md reports the accuracy of these rules.
 """
 
 import re
@@ -16,18 +16,18 @@ from statistics import median
 
 from core.corpora.documents.extract import Extract, Paragraph
 
-_EDGE = 3  # number of lines at the top and at the bottom of a page that may be running heads
-_NUMBERS = 2  # a running head has at most this many numbers, as in "page 3 of 12"
-_NEAR = 4.0  # points by which the position of a running head may differ between pages
+_EDGE = 3  # Only the first three and the last three lines of a page can be running heads.
+_NUMBERS = 2  # A running head has at most two numbers, as in "page 3 of 12".
+_NEAR = 4.0  # The height of a running head may differ by 4 points between pages.
 _DIGITS = re.compile(r"[0-9]{1,4}")
 _NUMBER = re.compile(
     r"(?:\W{0,6}+(?:page|seite|blatt|p[aá]gina|p[aá]g|pagina|p|s)\b\.?+\W{0,6}+|\W{0,12}+)(?:\d{1,4}|[ivxlc]{1,7})"
     r"(?:\s{0,3}(?:/|of|von|de|sur|di|van)\s{0,3}\d{1,4})?\W{0,6}",
     re.IGNORECASE,
 )
-_COLUMN_LINES = 4  # minimum number of lines in a column
-_FILLED = 0.5  # minimum share of a column's width that its median line fills; cells of a table are shorter
-_CROSSING = 0.6  # maximum share of a page's pieces that cross the gap between columns (headings, wide tables)
+_COLUMN_LINES = 4  # Minimum number of lines in a column.
+_FILLED = 0.5  # The median line of a column fills at least half of its width; cells of a table are shorter.
+_CROSSING = 0.6  # At most 60% of a page's pieces may cross the gap between columns, as headings and wide tables do.
 _ITEM = re.compile(r"(?:[•▪◦‣·*–—-]\s|\(?(?:\d{1,2}(?:\.\d{1,2}){0,5}|[a-zA-Z]|[ivxIVX]{1,5})[.)]\s|§\s?\d|\[\d+\]\s)")
 _LABEL = re.compile(r"[•▪◦‣·*–—-]|\(?(?:\d{1,2}(?:\.\d{1,2}){0,5}|[a-zA-Z]|[ivxIVX]{1,5})[.)]?|§\s?\d{1,4}|\[\d+\]")
 _CLOSED = re.compile(r"""[.!?:;…。！？]["'”’»)\]]*\Z""")
@@ -37,7 +37,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 
 @dataclass(slots=True)
 class Piece:
-    """Text on one line, with coordinates in points from the page's lower left corner."""
+    """Piece of text on one line, with coordinates in points from the page's lower left corner."""
 
     text: str
     left: float
@@ -48,7 +48,7 @@ class Piece:
 
 @dataclass(slots=True)
 class Line:
-    """Pieces side by side on one line. edges: left and right edge of the line's column."""
+    """Line of text: pieces side by side. edges: x coordinates of the left and right edge of its column, in points."""
 
     pieces: list[Piece]
     page: int = 0
@@ -76,7 +76,7 @@ class Line:
 
 
 def as_rows(pieces: Sequence[Piece]) -> list[Line]:
-    """Join the pieces at the same height to lines, and return the lines from top to bottom."""
+    """Join the pieces at the same height into lines, and return the lines from top to bottom."""
     rows = list[list[Piece]]()
     for piece in sorted(pieces, key=lambda piece: -(piece.top + piece.bottom)):
         if rows and _level(rows[-1][0], piece):
@@ -92,7 +92,7 @@ def _level(one: Piece, other: Piece) -> bool:
 
 
 def without_line_numbers(pieces: Sequence[Piece]) -> list[Piece]:
-    """Return the pieces without line numbers in the margins, which manuscripts, pleadings and bills have."""
+    """Remove line numbers in margins, as in manuscripts and court documents, and return the other pieces."""
     others = [piece for piece in pieces if not _DIGITS.fullmatch(piece.text)]
     lefts, rights = sorted(piece.left for piece in others), sorted(piece.right for piece in others)
     if not others:
@@ -109,8 +109,8 @@ def without_line_numbers(pieces: Sequence[Piece]) -> list[Piece]:
         gone = {id(piece) for piece in numbers}
         rest = [piece for piece in pieces if id(piece) not in gone]
         rows, width = as_rows(rest), max(piece.right for piece in rest) - min(piece.left for piece in rest)
-        # Keep numbers of clauses, which are fewer than the lines, and of table rows, whose cells fill less of the
-        # width.
+        # Do not remove clause numbers, which are fewer than the lines, or numbers of table rows, which fill less of the
+        # page's width than prose.
         filled = median(sum(piece.right - piece.left for piece in row.pieces) for row in rows)
         if len(numbers) * step >= 0.5 * len(rows) and filled > 0.5 * width:
             pieces = rest
@@ -118,20 +118,20 @@ def without_line_numbers(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def margins_of(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
-    """Find running heads, footers and page numbers. Return the (page from 1, row from 0) of each."""
+    """Find running heads, footers and page numbers. Return (page number from 1, line on the page from 0) of each."""
     places: dict[str, list[tuple[int, int, float]]] = {}
     margins = set[tuple[int, int]]()
     for number, rows in enumerate(pages, 1):
         for i in {*range(min(_EDGE, len(rows))), *range(max(len(rows) - _EDGE, 0), len(rows))}:
             text = rows[i].text.strip().lower()
             key, n_numbers = re.subn(r"\d+", "#", text)
-            if n_numbers > _NUMBERS:  # probably a table row, not a running head: compare its digits too
+            if n_numbers > _NUMBERS:  # probably a table row, which is equal to another only if its digits are equal
                 key = text
             places.setdefault(key, []).append((number, i, rows[i].bottom))
             if i in (0, len(rows) - 1) and _NUMBER.fullmatch(rows[i].text) and _stands_alone(rows, i):
                 margins.add((number, i))
     margins |= _numbered(pages)
-    # An eighth of all pages is enough, because a chapter's running head is only on the chapter's pages.
+    # A running head must be on an eighth of all pages, not on all, because a chapter may have its own running head.
     least = 2 if len(pages) < 4 else max(3, len(pages) // 8)
     for key, same in places.items():
         heights = sorted(bottom for _, _, bottom in same)
@@ -143,9 +143,9 @@ def margins_of(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
 
 
 def _numbered(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
-    """Find first and last rows that have a page number at one end (running heads of chapters).
+    """Find running heads with a page number: first or last lines of pages that begin or end with a number.
 
-    A page number grows by one from page to page. Return the (page from 1, row from 0) of each.
+    The number must grow by one from page to page. Return (page number from 1, line on the page from 0) of each.
     """
     counted: dict[tuple[bool, int], list[tuple[int, int]]] = {}
     for number, rows in enumerate(pages, 1):
@@ -158,7 +158,7 @@ def _numbered(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
 
 
 def _stands_alone(rows: Sequence[Line], i: int) -> bool:
-    """Return True if a gap separates a first or last row from the rest of the page."""
+    """Return True if a gap separates line `i`, the first or last line of a page, from the rest of the page."""
     if len(rows) < 3:
         return len(rows) == 2
     gap = rows[0].bottom - rows[1].top if i == 0 else rows[-2].bottom - rows[-1].top
@@ -166,7 +166,7 @@ def _stands_alone(rows: Sequence[Line], i: int) -> bool:
 
 
 def laid_out(pages: Sequence[Sequence[Piece]]) -> Extract:
-    """Return the paragraphs of all pages, the blank pages, and the number of margin lines."""
+    """Return the paragraphs of all pages, the blank pages, and the number of lines left out as running heads."""
     rows = [as_rows(without_line_numbers(pieces)) for pieces in pages]
     margins = margins_of(rows)
     lines = list[Line]()
@@ -181,7 +181,8 @@ def laid_out(pages: Sequence[Sequence[Piece]]) -> Extract:
 
 def _in_order(pieces: Sequence[Piece], depth: int = 0) -> Iterator[Line]:
     """Yield the lines of one page, or of one column, in reading order."""
-    # Columns of real pages are not nested deeper than four levels; a forged page may nest them deeper.
+    # Limit the recursion, because a forged page may nest columns very deeply. Columns of real pages nest at most four
+    # levels deep.
     gap = _column_gap(pieces) if depth < 4 else None
     if gap is None:
         rows = as_rows(pieces)
@@ -206,9 +207,9 @@ def _in_order(pieces: Sequence[Piece], depth: int = 0) -> Iterator[Line]:
 
 
 def _is_cells(row: Line, gap: float, pieces: Sequence[Piece]) -> bool:
-    """Return True if a row may belong to a table that spans both columns.
+    """Return True if a line may be a row of a table that spans both columns.
 
-    Such a row has three or more cells, and fills neither column.
+    Such a row has three or more cells, and fills less than half of each column's width.
     """
     low, high = min(piece.left for piece in pieces), max(piece.right for piece in pieces)
     left = sum(piece.right - piece.left for piece in row.pieces if piece.right <= gap)
@@ -224,12 +225,12 @@ def _columns(band: Sequence[Piece], gap: float, depth: int) -> Iterator[Line]:
 def _column_gap(pieces: Sequence[Piece]) -> float | None:
     """Return the x coordinate of the gap between two columns, in points; None if there is no gap.
 
-    Few pieces may cross a gap, and both of its sides must have prose.
+    Few pieces may cross the gap, and there must be prose on both sides of it.
     """
     if len(pieces) < 2 * _COLUMN_LINES:
         return None
     low, high = min(piece.left for piece in pieces), max(piece.right for piece in pieces)
-    # A gap at the very edge is a margin.
+    # Search only the middle 70% of the width, because a gap near an edge is a margin.
     candidates = range(int(low + 0.15 * (high - low)), int(low + 0.85 * (high - low)))
     lefts, rights = sorted(piece.left for piece in pieces), sorted(piece.right for piece in pieces)
     crossing = {x: bisect_left(lefts, x) - bisect_left(rights, x) for x in candidates}
@@ -240,7 +241,8 @@ def _column_gap(pieces: Sequence[Piece]) -> float | None:
     gap, middle = (best[0] + best[-1]) / 2, (low + high) / 2
     if _is_prose(pieces, gap, low, high):
         return gap
-    # Also try the middle. If a title or an abstract crosses the gap between columns, fewer lines may cross elsewhere.
+    # Also try the middle of the page. A title or an abstract may cross the real gap, so that fewer pieces cross another
+    # place.
     few = crossing.get(int(middle), len(pieces)) <= _CROSSING * len(pieces)
     return middle if few and _is_prose(pieces, middle, low, high) else None
 
@@ -252,8 +254,8 @@ def _is_prose(pieces: Sequence[Piece], gap: float, low: float, high: float) -> b
         widths = [line.right - line.left for line in as_rows(side)]
         if len(widths) < _COLUMN_LINES:
             return False
-        # A column of lists and formulas has few full lines. Accept few if the gap is in the middle of the page, because
-        # tables rarely have a gap there.
+        # A column of lists and formulas has few full lines. Accept this column only if the gap is in the middle of the
+        # page, where tables rarely have a gap.
         n_full = sum(each > 0.9 * width for each in widths)
         in_middle = abs(gap - (low + high) / 2) < 0.04 * (high - low)
         if median(widths) < _FILLED * width and not (in_middle and n_full >= 2 * _COLUMN_LINES):
@@ -296,7 +298,7 @@ def _finished(paragraph: Paragraph) -> Paragraph:
 
 
 def _pitch(lines: Sequence[Line]) -> float:
-    """Return the distance between the lines of a paragraph, divided by the height of the letters."""
+    """Return the median distance of neighbouring lines, divided by the height of their letters."""
     steps = [
         (one.bottom - other.bottom) / one.height
         for one, other in pairwise(lines)
@@ -307,7 +309,7 @@ def _pitch(lines: Sequence[Line]) -> float:
 
 
 def _unstretch(lines: Sequence[Line], pitch: float) -> None:
-    """Replace tabs by blanks in stretched (justified) lines of prose, and between a list label and its text."""
+    """Replace tabs by blanks in lines of justified prose, and between the label and the text of a list item."""
     tabbed = ["\t" in line.text for line in lines]
     for i, line in enumerate(lines):
         if not tabbed[i]:
@@ -342,7 +344,7 @@ def _goes_on(before: Line, line: Line, pitch: float) -> bool:
     item = (_ITEM.match(line.text) or _is_labelled(line)) and (
         closed or (line.left <= before.left + 1 and not starts_low)
     )
-    # Letters of another size belong to a heading or a note.
+    # A line in another font size belongs to a heading or a note, not to the paragraph.
     if item or not 0.87 < line.height / before.height < 1.15:
         return False
     if before.page != line.page or before.edges != line.edges:
@@ -353,7 +355,7 @@ def _goes_on(before: Line, line: Line, pitch: float) -> bool:
 
 
 def _filled(line: Line) -> bool:
-    """Return True if a line reaches the column's right edge, so that its paragraph may continue on the next line."""
+    """Return True if a line reaches its column's right edge. Its paragraph may then continue on the next line."""
     left, right = line.edges
     return right - line.right < 0.15 * (right - left)
 
@@ -371,6 +373,6 @@ def _joined(text: str, following: str, words: Counter[str]) -> str:
 
 
 def _in_capitals(text: str, following: str) -> bool:
-    """Return True if a divided word and the words around it are in capitals, as in disclaimers."""
+    """Return True if a word divided at a line end and its neighbours are in capitals, as in disclaimers."""
     about = (" ".join(text.rsplit(maxsplit=2)[-2:]), " ".join(following.split(maxsplit=2)[:2]))
     return all(part.isupper() for part in about)

@@ -22,7 +22,7 @@ _BLOCKS = _words("""
     thead title tr ul
 """)
 _SILENT = _words("script style head template noscript svg math iframe object select textarea button nav")
-_MAIN = _words("main article")  # elements with the page's content; their start also ends unclosed elements of `_SILENT`
+_MAIN = _words("main article")  # elements with the page's content; they also end elements of `_SILENT` left unclosed
 _VOID = _words("area base br col embed hr img input link meta source track wbr")
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _XML_CHARSET = re.compile(rb"""<\?xml[^>]{0,200}?encoding=["']([\w.:-]{1,40})""")
@@ -73,7 +73,7 @@ class _Page(HTMLParser):
 
 
 def read_html(file: BinaryIO, name: str, encoding: str | None = None) -> Extract:
-    """Read a web page. encoding: encoding that the user requested, None for none; see `decoded`. Errors: ReadError."""
+    """Read a web page. encoding: encoding that the user requested, or None; see `decoded`. Errors: ReadError."""
     return Extract(_paragraphs(decoded(file.read(), encoding), name))
 
 
@@ -86,7 +86,7 @@ def _paragraphs(text: str, name: str) -> list[Paragraph]:
 
 
 def decoded(data: bytes, encoding: str | None) -> str:
-    """Decode a page as UTF-8 if possible, else with `encoding`, else as the page declares, else as Windows-1252."""
+    """Decode a web page with the first encoding that fits: UTF-8, `encoding`, the page's own, or Windows-1252."""
     named = _CHARSET.search(data[:4096]) or _XML_CHARSET.match(data[:400])
     marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     # UTF-8 comes before the declared encoding, because text in another encoding is hardly ever valid UTF-8.
@@ -100,7 +100,7 @@ def decoded(data: bytes, encoding: str | None) -> str:
 
 
 def read_eml(file: BinaryIO, name: str) -> Extract:
-    """Read the subject and text of a mail. A remark names its attachments, which are not read. Errors: ReadError."""
+    """Read the subject and text of a mail. Attachments are not read, but a remark names them. Errors: ReadError."""
     data = file.read()
     if b":" not in data[:_MAX_HEADERS]:
         raise ReadError(name, None, "is not a mail, because it has no headers; give it the right extension (.txt).")
@@ -148,7 +148,7 @@ def read_rtf(file: BinaryIO, name: str) -> Extract:
     from striprtf.striprtf import rtf_to_text
 
     try:
-        # RTF is ASCII with escapes; latin-1 keeps every byte as it is.
+        # RTF is ASCII with escape sequences. Decoding as latin-1 never fails, even for other bytes.
         text = rtf_to_text(_notes_last(file.read().decode("latin-1")), errors="replace")
     except (ValueError, LookupError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
         raise ReadError(name, None, "is damaged or was cut off; copy or save it again.") from error
@@ -173,7 +173,7 @@ def _notes_last(rtf: str) -> str:
 
 
 def _closed(rtf: str, start: int) -> int:
-    """Return the position after the closing brace of the group that opens at `start`."""
+    """Return the position after the closing brace of the RTF group that opens at `start`."""
     depth = 0
     for brace in _BRACE.finditer(rtf, start):
         depth += {"{": 1, "}": -1}.get(brace[0], 0)

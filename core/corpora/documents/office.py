@@ -21,11 +21,12 @@ from core.corpora.documents.extract import MAX_CHARACTERS, Extract, Flow, sound
 from core.errors import ReadError
 
 MAX_MEMBERS = 20_000
-MAX_RATIO, FREE = 200, 16 << 20  # reject an archive that unpacks to over 200 times its size and over 16 MiB (zip bomb)
-# Errors of the disk or of the path to write. They do not mean that the archive is damaged.
+# Reject an archive as a zip bomb if it unpacks to over 200 times its size and to over 16 MiB.
+MAX_RATIO, FREE = 200, 16 << 20
+# Error numbers for problems with the disk or the path to write, which do not mean that the archive is damaged.
 _NOT_ITS_FAULT = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EMFILE)
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError, RuntimeError)
-MAX_XML = 512 << 20  # bytes of all XML files in a document, unpacked
+MAX_XML = 512 << 20  # maximum size of all XML files in a document together, unpacked, in bytes
 _WORD_BODY = "word/document.xml"
 _WORD_NOTES = ("word/footnotes.xml", "word/endnotes.xml")
 ATTACK = (
@@ -41,9 +42,9 @@ _COLUMNS = 1_000
 def opened_zip(file: BinaryIO, name: str, most: int, ending: str = "") -> Iterator[zipfile.ZipFile]:
     """Open an archive for a `with` block.
 
-    most: maximum unpacked size of all files with the extension `ending` together, in bytes. Errors, also within the
-    block: ReadError if the archive has a password, is a zip bomb or is damaged; OSError if an unpacked file cannot be
-    written.
+    most: maximum unpacked size of all files with the extension `ending` together, in bytes.
+    Errors, also from code within the block: ReadError if the archive has a password, is a zip bomb or is damaged;
+    OSError if an unpacked file cannot be written.
     """
     try:
         with zipfile.ZipFile(file) as archive:
@@ -96,7 +97,7 @@ class _Rules:
     page: str
 
 
-# Tracked insertions are read, tracked deletions are not. Page numbers come from the last layout that the file stores.
+# Tracked insertions are read, tracked deletions are not. Page numbers come from page breaks that Word has stored.
 _WORD = _Rules(
     paragraphs=("p",),
     rows="tr",
@@ -210,15 +211,16 @@ def _extract(archive: ZipFile, parts: list[str], rules: _Rules, name: str) -> Ex
             raise ReadError(name, None, f"its {part} is damaged or was cut off; copy or save it again.") from error
         pages = max(pages, handler.pages)
     extract = Extract(flow.paragraphs(), pages if pages > 1 else None)
-    if pages == 1:  # the document has one page, or does not store its layout
+    if pages == 1:  # the document has one page, or stores no page breaks
         for paragraph in extract.paragraphs:
             paragraph.pages = []
     return extract
 
 
 class Workbook(TypedDict):
-    """Cells of a workbook. sheets: (name, rows) of each sheet; a row is (number from 1, cells), without empty rows.
+    """Cells of a workbook.
 
+    sheets: (name, rows) of each sheet. A row is (row number from 1, cells); empty rows are left out.
     remarks: notes on content that was left out.
     """
 
@@ -239,7 +241,7 @@ def read_xlsx(file: BinaryIO, name: str, most: int | None = None) -> Workbook:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # Read the values that Excel stored for formulas, and follow no link to another file.
+            # Read the values that Excel has stored for formulas, and do not follow links to other files.
             book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
             sheets = [(sheet.title, _rows(sheet, name, most)) for sheet in book.worksheets]
     except ReadError:
@@ -253,7 +255,7 @@ def read_xlsx(file: BinaryIO, name: str, most: int | None = None) -> Workbook:
 
 
 def _forbidden(error: BaseException | None) -> bool:
-    """Return True if defusedxml refused the XML; openpyxl wraps that error in another one."""
+    """Return True if an error was caused by XML that defusedxml refused. openpyxl wraps this cause in other errors."""
     return error is not None and (isinstance(error, DefusedXmlException) or _forbidden(error.__context__))
 
 
@@ -277,7 +279,7 @@ def _rows(sheet: Any, name: str, most: int | None) -> list[tuple[int, list[str |
 
 
 def _text(value: object) -> str | None:
-    """Return a cell as text, None for an empty one."""
+    """Return the value of a cell as text; None for an empty cell."""
     if value is None:
         return None
     if isinstance(value, datetime | date | time):

@@ -19,19 +19,19 @@ from core.errors import ReadError
 
 UNMAPPED = "\ufffd"
 _LIGATURES = ("fi", "fl", "ff", "ffi", "ffl", "ft", "fft", "fj", "tt", "ti", "tti", "tf", "ct", "st", "sp", "Th", "Qu")
-_MOST = 2  # maximum number of different unmapped letters in a word; a word with more is not restored
-_ENOUGH = 2  # a private-use character is restored everywhere if it is the same ligature in at least this many words
+_MOST = 2  # Maximum number of different unmapped letters in a word; a word with more is not restored.
+_ENOUGH = 2  # A private-use character is restored in all words if at least two words show that it is the same ligature.
 _HOLE = "\ufffd\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 _HOLES = re.compile(f"[{_HOLE}]")
 _RUN = re.compile(rf"[\w{_HOLE}]+")
 _WORD, _LETTER = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_]")
 MAX_PAGES = 5_000
-_HYPHENS = "\x02\ufffe\xad"  # characters that PDFium returns if a word is divided at the end of a line
-_GAP = 1.0  # letter heights; a wider gap separates columns or cells
+_HYPHENS = "\x02\ufffe\xad"  # Characters that PDFium returns if a word is divided at the end of a line.
+_GAP = 1.0  # A gap wider than the height of a letter separates columns or cells.
 
 
 def restore(extract: Extract) -> None:
-    """Count the unmapped letters of a document, and restore those with exactly one solution, in place."""
+    """Count the unmapped letters of a document in place, and restore those that exactly one ligature can replace."""
     words = Counter[str](word for each in extract.paragraphs for word in _broken(each.text))
     if words:
         left = _restored(extract, words, vocabulary(extract))
@@ -40,7 +40,7 @@ def restore(extract: Extract) -> None:
 
 
 def restore_from(extract: Extract, known: Set[str]) -> None:
-    """Restore further letters, in place. known: words of other documents, in lower case."""
+    """Restore further unmapped letters of a document in place. known: words of other documents, in lower case."""
     words = Counter[str](word for each in extract.paragraphs for word in _broken(each.text))
     if words:
         extract.restored = extract.unmapped - _restored(extract, words, vocabulary(extract) | known)
@@ -56,9 +56,9 @@ def vocabulary(extract: Extract) -> set[str]:
 
 
 def _restored(extract: Extract, words: Counter[str], known: Set[str]) -> int:
-    """Restore letters with exactly one solution. Return the number of unmapped letters that remain.
+    """Restore unmapped letters that exactly one ligature can replace. Return the number of letters not restored.
 
-    words: words with unmapped letters. known: words in lower case.
+    words: counts of the words that have unmapped letters. known: words without unmapped letters, in lower case.
     """
     readings = _readings(words, known)
     for paragraph in extract.paragraphs:
@@ -80,7 +80,10 @@ def _is_broken(run: str) -> bool:
 
 
 def _readings(words: Mapping[str, int], known: Set[str]) -> dict[str, str]:
-    """Return {word: restored word} for the words that have exactly one solution."""
+    """Return {word: restored word} for the words that can be restored in exactly one way.
+
+    words: counts of the words that have unmapped letters. known: words without unmapped letters, in lower case.
+    """
     readings, letters = dict[str, str](), defaultdict[str, Counter[str]](Counter)
     for word in words:
         holes = list(dict.fromkeys(_HOLES.findall(word)))
@@ -108,7 +111,7 @@ def _filled(word: str, letters: Mapping[str, str]) -> str:
 
 
 def _rewrite(paragraph: Paragraph, readings: Mapping[str, str]) -> None:
-    """Replace words of a paragraph by restored ones, and adjust the positions at which its pages begin."""
+    """Replace words of a paragraph by restored words, and adjust the positions at which its pages begin."""
     if not _HOLES.search(paragraph.text):
         return
     starts = [0, *(start for start, _ in paragraph.pages if start), len(paragraph.text)]
@@ -215,7 +218,7 @@ def _runs(text: object, letters: Iterator[tuple[int, Piece | None]]) -> Iterator
 
 
 def _with_median_height(piece: Piece, boxes: Sequence[tuple[float, float, float, float]], angle: int) -> Piece:
-    """Set a piece's height to the median of its letters. A tall bracket, or the low E in LaTeX, then has no effect."""
+    """Set a piece's height to the median height of its letters, to ignore tall brackets or the low E in "LaTeX"."""
     left, bottom, right, top = (median(sides) for sides in zip(*boxes, strict=True))
     if angle % 2:
         piece.left, piece.right = left, right
@@ -225,7 +228,7 @@ def _with_median_height(piece: Piece, boxes: Sequence[tuple[float, float, float,
 
 
 def _follows(piece: Piece, letter: Piece, angle: int) -> bool:
-    if angle % 2:  # upwards or downwards
+    if angle % 2:  # the text runs upwards or downwards
         wide = min(piece.right - piece.left, letter.right - letter.left)
         side = min(piece.right, letter.right) - max(piece.left, letter.left)
         return side > 0.5 * wide and max(letter.bottom - piece.top, piece.bottom - letter.top) < _GAP * 2 * wide
@@ -235,7 +238,7 @@ def _follows(piece: Piece, letter: Piece, angle: int) -> bool:
 
 
 def _upright(runs: list[tuple[int, Piece]]) -> list[Piece]:
-    """Keep only the pieces in the direction of most letters, and rotate them upright. This drops stamps in margins."""
+    """Return the pieces in the reading direction of most letters, rotated upright. Stamps in margins are dropped."""
     letters: Counter[int] = Counter()
     for angle, piece in runs:
         letters[angle] += len(piece.text)

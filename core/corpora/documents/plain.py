@@ -6,7 +6,7 @@ from core.corpora.documents.extract import MAX_CHARACTERS, Extract, Paragraph, s
 from core.corpora.formats.source import text_encoding
 from core.errors import ReadError
 
-_WRAPPED = 50  # characters; a shorter line without a full stop is taken for a heading or an item, not a wrapped line
+_WRAPPED = 50  # minimum number of characters of a wrapped line; a shorter one without a full stop is probably a heading
 _ENDS = (".", "!", "?", ":", ";")
 
 

@@ -1,6 +1,6 @@
-"""Read texts with character spans: rows of JSON or of a table, markup (Label Studio), and brat's .txt and .ann.
+"""Read texts with character spans: rows of JSON or of a table, HTML (Label Studio), and the .txt and .ann of brat.
 
-In markup, offsets count within elements of a page. Annotations of markup are therefore found by their quoted text.
+In HTML, offsets count within elements of the page. Annotations of HTML are therefore found by their quoted text.
 """
 
 import ast
@@ -35,9 +35,9 @@ _BINARY = (
 )
 _DIALOGUE = "its offsets count within the paragraphs of a dialogue, not within a text; label it with the tag Text"
 _ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20}://|/data/)\S+")
-_BINARY_VIEWS = ("ner", "binary")  # Prodigy's views in which an answer is about one span, not about the whole text
-_CANCELLED = ("was_cancelled", "was_canceled", "skipped")  # Label Studio's fields that mark an answer as invalid
-# Elements that end a line of text.
+_BINARY_VIEWS = ("ner", "binary")  # Views of Prodigy in which an answer is about one span, not about the whole text.
+_CANCELLED = ("was_cancelled", "was_canceled", "skipped")  # Fields by which Label Studio marks invalid annotations.
+# HTML elements that end a line of text.
 _BLOCKS = frozenset(
     {"address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "figcaption", "footer", "h1", "h2"}
     | {"h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "table", "tr", "ul"}
@@ -71,7 +71,7 @@ def from_marks(
 
 
 def read_doccano(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Read rows with a text and a list of spans, the format of doccano, spaCy, Label Studio's JSON-MIN and others."""
+    """Yield the sentences of rows with a text and a list of spans, as doccano, spaCy and other tools write them."""
     for line, record in records:
         text, items = _text(record, ledger.options.text_column), _items(record)
         if text is None:
@@ -92,12 +92,12 @@ def _text(record: Mapping[str, object], column: str | None) -> str | None:
 def _items(record: Mapping[str, object]) -> list[object] | None:
     """Return the list of spans in a row, None if the row was not annotated."""
     named = [value for key in SPANS if isinstance(value := record.get(key), list)]
-    by_name = record.get("spans")  # spaCy writes groups of spans under their names
+    by_name = record.get("spans")  # spaCy writes {name of a group of spans: spans}
     groups = [value for value in by_name.values() if isinstance(value, list)] if isinstance(by_name, Mapping) else []
     free = [value for value in record.values() if isinstance(value, list) and value and _is_span(value[0])]
-    # Prefer lists that have items, because spaCy and flair also write empty lists.
+    # Prefer lists with items, because spaCy and flair also write empty lists.
     found = next(iter([*filter(None, named), *filter(None, groups), *named, *free]), None)
-    # If an annotator found no span, Label Studio leaves the column out.
+    # An annotated row without a list has no spans: Label Studio then leaves the column out.
     return [] if found is None and record.get("annotation_id") is not None else found
 
 
@@ -108,7 +108,7 @@ def _is_span(value: object) -> bool:
 def _by_users(
     text: str, items: list[object], line: int, record: Mapping[str, object], ledger: Ledger
 ) -> Iterator[Sentence]:
-    """Yield the sentences of a row. If its spans name several users, as in old doccano, each user is an annotator."""
+    """Yield the sentences of a row. If its spans name several users (old doccano), each user is an annotator."""
     users = dict.fromkeys(item.get("user") for item in items if isinstance(item, Mapping))
     if len(users) > 1:
         for user in users:
@@ -124,17 +124,18 @@ def _by_users(
 
 
 def _person(value: object) -> str:
-    """Return the name of an annotator: mail address, user name or id of an object, or any other value as text."""
+    """Return an annotator's name: the mail address, user name or id in a JSON object, or any other value as text."""
     if isinstance(value, Mapping):
         value = value.get("email") or value.get("username") or value.get("id")
     return str(value)
 
 
 def read_prodigy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Read `{"text", "spans": [{start, end, label}], "answer"}`; skip rows with the answer reject or ignore.
+    """Yield the sentences of Prodigy's rows. Rows with the answer reject or ignore are skipped.
 
-    A binary answer (ner.teach) is about one span and does not label the rest of the text. Texts with binary answers are
-    counted and left out. With the option `keep_lost`, each such text gives one sentence with its accepted spans.
+    A row is `{"text", "spans": [{start, end, label}], "answer"}`. A binary answer (recipe ner.teach) is about one span
+    and does not label the rest of the text. Texts with binary answers are counted and left out. With the option
+    `keep_lost`, each text with binary answers gives one sentence with its accepted spans.
     """
     binary: dict[tuple[str | None, str], list[Record]] = {}
     for line, record in records:
@@ -166,7 +167,7 @@ def _is_binary(record: Mapping[str, object], items: Sequence[object]) -> bool:
 
 
 def _gathered(text: str, rows: Sequence[Record], who: str | None, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield a sentence with the accepted spans of all binary answers about a text, if the options keep such texts."""
+    """Yield a sentence with the accepted spans of all binary answers about a text, if `keep_lost` is set."""
     accepted = [
         item
         for _, record in rows
@@ -194,7 +195,10 @@ def _frozen(item: object) -> tuple[object, ...]:
 
 
 def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Read tasks with `data` and `annotations`, or rows of JSON-MIN and CSV; skip predictions and cancelled answers."""
+    """Yield the sentences of Label Studio's tasks (`data`, `annotations`), or of its rows in JSON-MIN or CSV.
+
+    Predictions and cancelled annotations are skipped.
+    """
     for line, task in records:
         data = task.get("data")
         if "annotation_id" in task and not isinstance(data, Mapping):
@@ -220,7 +224,7 @@ def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sen
 
 
 def _of_min(line: int, record: Mapping[str, object], ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of a row of JSON-MIN or CSV, which has the fields of both the task and the answer."""
+    """Yield the sentences of a row of JSON-MIN or CSV, which has the fields of both a task and its annotation."""
     own = ("annotator", "created_at", "updated_at", "annotation_id")
     text = _task_text({key: value for key, value in record.items() if key not in own}, ledger.options.text_column)
     if text is None:
@@ -248,7 +252,10 @@ def _answer(text: str, answer: Mapping[str, object], who: str | None, line: int,
 
 
 def why_no_spans(tasks: Sequence[Mapping[str, object]]) -> str:
-    """Return why tasks of Label Studio have no spans; "" if they may have some. Empty results are ignored."""
+    """Return why tasks of Label Studio have no spans of text; "" if they may have spans.
+
+    Annotations without a result are ignored.
+    """
     kinds = set[str]()
     for task in tasks:
         for answer in _lists_of(task.get("annotations", task.get("completions"))):
@@ -271,12 +278,12 @@ def _task_text(data: Mapping[str, object], column: str | None) -> str | None:
     texts = {key: value for key, value in data.items() if isinstance(value, str)}
     if column or "text" in texts:
         return texts.get(column or "text")
-    # Users choose the names of the fields. Take the longest value as the text; other values are titles and numbers.
+    # Users of Label Studio choose the names of the fields. The longest value is probably the text, not a title.
     return max(texts.values(), key=len, default=None)
 
 
 def marks_of(items: Sequence[object], text: str, line: int, ledger: Ledger) -> tuple[list[Mark], list[Region]]:
-    """Return the annotations that are spans as marks, and the regions of annotations that could not be used."""
+    """Return the usable annotations as `Mark`s, and the regions of the text whose annotations could not be used."""
     marks, lost = list[Mark](), list[Region]()
     for item in items:
         start, end, kind, quote = _fields(item)
@@ -300,7 +307,7 @@ def marks_of(items: Sequence[object], text: str, line: int, ledger: Ledger) -> t
 
 
 def _fields(item: object) -> tuple[object, object, object, object]:
-    """Return (start, end, type, quoted text) of an annotation, None for missing ones. Argilla 1 puts the type first."""
+    """Return (start, end, type, quoted text) of an annotation, None if missing. In Argilla 1, the type comes first."""
     if isinstance(item, list | tuple) and len(item) >= 3:
         a, b, c = item[:3]
         return (b, c, a, None) if isinstance(a, str) and not a.isdecimal() else (a, b, c, None)
@@ -310,7 +317,7 @@ def _fields(item: object) -> tuple[object, object, object, object]:
     end = next((item[name] for name in ("end", "end_offset", "end_pos") if name in item), None)
     names = ("label", "labels", "hypertextlabels", "type", "entity", "obj", "tag")
     kind = next((item[name] for name in names if name in item), None)
-    if isinstance(kind, list) and all(isinstance(each, Mapping) for each in kind):  # flair: types with confidence
+    if isinstance(kind, list) and all(isinstance(each, Mapping) for each in kind):  # types in flair's format
         kind = [each.get("value") for each in kind]
     return start, end, kind, item.get("text")
 
@@ -326,13 +333,13 @@ def _whole(value: object) -> TypeGuard[int]:
 
 
 def with_lists(record: Mapping[str, object]) -> Mapping[str, object]:
-    """Return a row of a table with each cell that is a list of spans parsed."""
+    """Return a table row, in which cells with lists of spans (JSON or Python notation) are parsed."""
     read = {name: items for name, value in record.items() if (items := _spans_in(value)) is not None}
     return {**record, **read} if read else record
 
 
 def _spans_in(cell: object) -> list[object] | None:
-    """Return the list in a cell that has a list of spans in JSON or Python notation; None for any other cell."""
+    """Parse a cell with a list of spans in JSON or Python notation. Return None for any other cell."""
     if not isinstance(cell, str) or not cell.startswith("[") or not cell.endswith("]"):
         return None
     for parse in (json.loads, ast.literal_eval):
@@ -346,7 +353,7 @@ def _spans_in(cell: object) -> list[object] | None:
 
 
 def read_brat(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Read a .txt and the .ann of the same name. Each line of the text is a sentence."""
+    """Yield the lines of a .txt file as sentences, with the annotations in the .ann file of the same name."""
     notes = path.with_suffix(".ann")
     if not is_there(notes):
         ledger.reject(None, "there is no .ann file of the same name in its folder")
@@ -376,7 +383,7 @@ def read_brat(path: Path, ledger: Ledger) -> Iterator[Sentence]:
 
 
 def whole_text(path: Path, ledger: Ledger, most: int = MAX_TEXT) -> str | None:
-    """Return the whole text of a file. If it has more than `most` bytes, reject it and return None."""
+    """Return the whole text of a file. If the file has more than `most` bytes, reject it and return None."""
     with open_stream(path, ledger.options.encoding, ledger.tick) as stream:
         raw = stream.read(most + 1)
     if len(raw) > most:
@@ -390,7 +397,7 @@ def whole_text(path: Path, ledger: Ledger, most: int = MAX_TEXT) -> str | None:
 
 
 def _brat_mark(row: str, line: int) -> Mark | None:
-    """Parse `T1<TAB>Type start end;start end<TAB>text`; None for any other line."""
+    """Parse brat's line `T1<TAB>Type start end;start end<TAB>text`. Return None for any other line."""
     parts = row.rstrip("\r").split("\t")
     kind, _, numbers = parts[1].partition(" ") if len(parts) > 1 else ("", "", "")
     pairs = [pair.split(" ") for pair in numbers.split(";")]
@@ -401,7 +408,7 @@ def _brat_mark(row: str, line: int) -> Mark | None:
 
 
 class _Text(HTMLParser):
-    """Collects the text of a page, one line per block."""
+    """Collects the text of an HTML page, one line per block element."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -426,13 +433,13 @@ class _Text(HTMLParser):
 
 
 def is_markup(items: Sequence[object]) -> bool:
-    """Return True if the annotations' offsets count within elements of markup."""
+    """Return True if the offsets of annotations count within HTML elements."""
     return any(isinstance(item, Mapping) and ("hypertextlabels" in item or "startOffset" in item) for item in items)
 
 
 @lru_cache(maxsize=2)  # cached, because it is called for each annotation of a page
 def rendered(markup: str) -> str:
-    """Return the text of markup without tags, one line per block. Text without tags is returned unchanged."""
+    """Return the text of an HTML page, one line per block element. Text without tags is returned unchanged."""
     if "<" not in markup:
         return markup
     parser = _Text()
@@ -443,9 +450,10 @@ def rendered(markup: str) -> str:
 
 
 def by_text(item: object, kind: str, markup: str) -> Iterator[Mark]:
-    """Yield the mark of an annotation of markup, found by its quoted text.
+    """Yield an annotation of an HTML page as a `Mark`, at the position of its quoted text.
 
-    If this text does not occur exactly once in the page, the mark has a position that `fitted` rejects.
+    If the quoted text does not occur exactly once in the page, the mark has a position that `fitted` rejects.
+    kind: type of the annotation.
     """
     quote = item.get("text") if isinstance(item, Mapping) else None
     text = rendered(markup)

@@ -1,12 +1,14 @@
-"""Read CoNLL-like columns: one token and its tag per line, and an empty line after each sentence.
+"""Read CoNLL-like files: one token and its tag per line, in columns, and an empty line after each sentence.
 
 The number and order of columns differ between files. The tag column is recognised by values in a known spelling of tags
 (`text.tag_styles`). Columns of token numbers, document names and parts of speech are ignored.
 
 A line is split at tabs, or at blanks if it has no tab. Before the first token of a sentence, a line that begins with
-`#` may be a comment. It is a comment if it has another number of columns than a token. It is also a comment if its
-first cell is `#` or begins with `# `, and its tag column has no tag. Comments are skipped, but an annotator's name is
-read from them. Within a sentence, a comment is an error, and the sentence is rejected. `-DOCSTART-` begins a document.
+`#` is a comment in two cases:
+- It has a different number of columns than lines with tokens.
+- Its first cell is `#` or begins with `# `, and its tag column has no tag.
+Comments are skipped, but an annotator's name is read from them. Within a sentence, a comment is an error, and the
+sentence is rejected. `-DOCSTART-` begins a document.
 """
 
 import re
@@ -28,14 +30,14 @@ from core.text.tag_styles import Style, of_sentences, style_of
 
 MOST_COLUMNS = 40
 _LANGUAGE = re.compile(r"([a-z]{2,3}:)\S")
-_RANGE = re.compile(r"\d{1,9}[-.]\d{1,9}")  # numbers of CoNLL-U's multiword tokens (3-4) and empty nodes (3.1)
-_ENDS = "EndOfSentence"  # word that marks the end of a sentence in the last column of HIPE files
+_RANGE = re.compile(r"\d{1,9}[-.]\d{1,9}")  # Numbers of multiword tokens (3-4) and empty nodes (3.1) in CoNLL-U.
+_ENDS = "EndOfSentence"  # Word that marks the end of a sentence in the last column of HIPE files.
 ASK = "give the column of the entity tags with --tag-column"
 Row = list[str]
-MAX_LINE = 100_000  # maximum number of bytes of a line with a token and its columns
-MAX_TOKENS = 50_000  # maximum number of tokens of a sentence; if there are more, empty lines are missing
-_FEW = 5  # minimum number of rows to recognise columns; fewer may be text that happens to have tabs
-_EXAMPLES = 3  # sentences shown as examples when the user is asked for the tag column
+MAX_LINE = 100_000  # Maximum number of bytes in a line with a token and its tags.
+MAX_TOKENS = 50_000  # Maximum number of tokens in a sentence; if there are more, empty lines are missing.
+_FEW = 5  # Minimum number of lines to recognise columns; fewer lines may be text that happens to have tabs.
+_EXAMPLES = 3  # Number of sentences to show as examples when the user must choose the tag column.
 _BLANKS = re.compile(r"[ \t]+")
 
 
@@ -46,8 +48,8 @@ class Layout:
     n: number of columns. token, tag: columns of the tokens and the tags. number: column with the numbers of the tokens.
     style: spelling of the tags. header: names in the first line; () if this line is data. prefix: language code before
     every token. ends: column that marks the last token of a sentence. annotator: column with the annotator's name.
-    others: further columns of tags, by number from 1 or by name. problem: why the tag column is in doubt, and what to
-    do; "" if it is clear.
+    others: further columns of tags, by number from 1 or by name. problem: why the tag column is in doubt, and what the
+    user must do; "" if there is no doubt.
     """
 
     n: int
@@ -64,7 +66,7 @@ class Layout:
 
     @property
     def notes(self) -> list[str]:
-        """Notes for the user on how the columns were read."""
+        """Notes for the user on how the file's columns were interpreted."""
         notes = []
         if self.style.kind == "untyped":
             notes.append(self.style.note)
@@ -83,7 +85,7 @@ def further_note(column: str, others: Sequence[str]) -> str:
 
 
 def layout_of(sentences: Sequence[Sequence[Row]], options: ReadOptions) -> Layout | None:
-    """Return the positions of tokens and tags, None if no column has tags.
+    """Return the layout of the columns, None if no column has tags.
 
     sentences: rows of the file's first block, without comments; rows may differ in length. options: only `tag_column`
     and `entity_type` are used.
@@ -142,9 +144,9 @@ def _asked(name: str, header: Sequence[str], n: int) -> int | None:
 def _tags(
     styles: dict[int, Style], asked: int | None, header: Sequence[str]
 ) -> tuple[int | None, tuple[str, ...], str]:
-    """Return the tag column, the names of further tag columns, and the problem if the choice is in doubt.
+    """Return the tag column, the names of further tag columns, and why the tag column is in doubt ("" if it is not).
 
-    styles: {column with tags: their spelling}. asked: column that the user named, None for none.
+    styles: {column with tags: their spelling}. asked: column that the user requested, or None.
     """
 
     def named(at: int) -> str:
@@ -152,7 +154,7 @@ def _tags(
 
     held = [at for at, style in styles.items() if style.entities]
     lettered = [at for at in held if styles[at].kind != "types"]
-    held = lettered or held  # columns of bare words are tags only if no column has B- or I-
+    held = lettered or held  # words without B- or I- are tags only if no other column has B- or I-
     syntax = [at for at in held if styles[at].syntax]
     held = [at for at in held if at not in syntax]
     if asked is not None:
@@ -175,10 +177,10 @@ def _tags(
 
 
 def kin(a: Style, b: Style) -> bool:
-    """Return True if columns `a` and `b` share a type, or if `b` has only tags of components of entities.
+    """Return True if tag columns `a` and `b` share an entity type, or if `b` only tags components of entities.
 
     Only the part of a type before the first dot is compared: `loc` of `loc.adm.town`. Types of components begin with
-    `comp`.
+    `comp`, for example `comp.name`.
     """
     stems = {kind.split(".")[0].lower() for kind in a.types}
     components = all(kind.lower().startswith("comp") for kind in b.types)
@@ -188,7 +190,8 @@ def kin(a: Style, b: Style) -> bool:
 def _header(sentences: Sequence[Sequence[Row]], n: int) -> tuple[str, ...]:
     """Return the column names in the first line; () if this line is data.
 
-    In a header, the name of a tag column does not occur among the values of this column.
+    The first line is a header if a cell is a usual name of the token column, and if the cell above the tags is not
+    among the tags.
     """
     first = sentences[0][0] if sentences else []
     if len(first) != n or not all(re.fullmatch(r"[^\W\d_][\w #.-]*", cell) for cell in first):
@@ -226,7 +229,7 @@ def _counts(column: Sequence[Row]) -> bool:
             number = int(value) if value.isdecimal() and len(value) < 10 else -2
             fitting += number in (at, at + 1, before + 1)
             before = number
-    # A column with more ranges than numbers does not number tokens: its values are scores such as 0.93.
+    # Scores such as 0.93 match `_RANGE` too. A column with more of them than integers does not number tokens.
     return n > 2 and fitting > ranges and fitting + ranges >= 0.95 * n
 
 
@@ -245,17 +248,17 @@ def _prefix(column: Sequence[Row]) -> str:
 
 
 def ends(row: Row, layout: Layout) -> bool:
-    """Return True if a row is marked as the last of its sentence."""
+    """Return True if a row is marked as the last row of its sentence."""
     return layout.ends is not None and _ENDS in row[layout.ends]
 
 
 def repeats(row: Row, layout: Layout) -> bool:
-    """Return True for CoNLL-U's multiword tokens (`3-4 don't`) and empty nodes (`3.1`)."""
+    """Return True if a row is a multiword token (`3-4 don't`) or an empty node (`3.1`) of CoNLL-U."""
     return layout.number is not None and bool(_RANGE.fullmatch(row[layout.number]))
 
 
 def read_conll(path: Path, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences with entities. If a line is wrong, only its sentence is rejected."""
+    """Yield the sentences of a file, with their entities. If a line is wrong, only its sentence is rejected."""
     for block in _blocks(path, ledger):
         if block.fault:
             ledger.reject(*block.fault)
@@ -264,14 +267,14 @@ def read_conll(path: Path, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]
 
 
 def detect(path: Path, ledger: Ledger, detector: Detector, limit: int | None = None) -> None:
-    """Pass the tags of the file, or of its first `limit` sentences, to `detector`."""
+    """Pass the tags of the file, or of its first `limit` sentences, to `detector`, which finds the label scheme."""
     for block in islice(_blocks(path, ledger), limit):
         if not block.fault:
             detector.add(block.tags, block.places)
 
 
 def looks_like_conll(head: str) -> bool:
-    """Return True if the lines are columns and one column has entity tags in a known spelling."""
+    """Return True if the lines of `head`, a file's first block, have a column of entity tags in a known spelling."""
     lines = head.splitlines()
     # Drop the last line, because it may be incomplete.
     lines = lines[:-1] if len(lines) > 1 and not head.endswith("\n") else lines
@@ -280,7 +283,7 @@ def looks_like_conll(head: str) -> bool:
     if not rows:
         return False
     n_columns, n = Counter(map(len, rows)).most_common(1)[0]
-    # Lines of prose differ in their numbers of words.
+    # Reject prose, whose lines have different numbers of words.
     if not 2 <= n_columns <= MOST_COLUMNS or n <= 0.5 * len(rows):
         return False
     layout = layout_of(sentences, ReadOptions())
@@ -292,11 +295,11 @@ def looks_like_conll(head: str) -> bool:
 
 
 def looks_like_columns(head: str, *, table: bool = False) -> bool:
-    """Return True if the lines are columns of single words whose tag column is unknown.
+    """Return True if the lines of `head`, a file's first block, are columns of single words, as in CoNLL files.
 
     Nearly all lines must have the same number of columns, separated by tabs. Columns separated by blanks are accepted
-    if there are empty lines between sentences, and if the last column has few different values. Prose and lists of
-    names have many. table: True if the file may be a table; the result is then False if there are no empty lines.
+    if there are empty lines, and if the last column has few different values, unlike in prose and lists of names.
+    table: True if the file may be a table of texts; empty lines are then required for columns separated by tabs too.
     """
     lines = [line.rstrip("\r") for line in head.split("\n")[:-1]]
     gaps = any(not line.strip() for line in lines[1:-1])
@@ -317,7 +320,7 @@ def _same_width(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def columns(line: str) -> list[str]:
-    """Return the columns of a line, [] for an empty line. Tabs separate columns; without a tab, blanks do."""
+    """Split a line into columns at tabs, or at blanks if it has no tab. Return [] for an empty line."""
     line = line.rstrip(" \t\r\n")
     if not line:
         return []
@@ -349,7 +352,7 @@ def layout(path: Path, options: ReadOptions) -> Layout:
     return _layout(path.name, head, options.scheme, options.tag_column, options.entity_type)
 
 
-@lru_cache(maxsize=2)  # cached, because an import needs it for the preview, the scheme and the sentences
+@lru_cache(maxsize=2)  # cached, because an import needs the layout for the preview, the scheme and the sentences
 def _layout(name: str, head: str, scheme: str, tag_column: str, entity_type: str) -> Layout:
     options = ReadOptions(scheme=scheme, tag_column=tag_column, entity_type=entity_type)
     lines = head.splitlines()
@@ -440,7 +443,7 @@ def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
                 block = Tagged(doc, who=who)
                 continue
             if fits and not block.places and _is_comment(row, found):
-                who = block.who = annotator_in(text) or who  # the annotator of all following sentences too
+                who = block.who = annotator_in(text) or who  # also the annotator of all following sentences
                 continue
             if header and tuple(row) == found.header:
                 header = False

@@ -31,15 +31,16 @@ _TEXT_NAMES = (
     *("text", "sentence", "sentences", "content", "body"),
     *("document", "paragraph", "abstract", "note", "review"),
 )
-# Limits: number of further columns; characters of their names and of their values.
+# Maximum number of further columns, and maximum numbers of characters in their names and values.
 MOST_KEPT, LONGEST_NAME, LONGEST_VALUE = 20, 60, 100
-_IDLE = frozenset({"text", "tokens", "spans", "entities", "label", "labels", "answer"})  # never kept as further columns
-LONGEST_FILE = 255  # characters; no file system allows longer file names
+# Columns of labelled data, which are never kept as further columns.
+_IDLE = frozenset({"text", "tokens", "spans", "entities", "label", "labels", "answer"})
+LONGEST_FILE = 255  # maximum number of characters of a file name in all file systems
 _PATH = re.compile(r"/|\\\\|[A-Za-z]:[/\\]")
 _DOC_NAMES = ("doc", "doc_id", "document_id", "docid")
-_WITHIN = ("meta", "metadata", "data")  # objects in which annotation tools store further columns
-_WHOLE = frozenset({"webanno", "pubtator", "gate", "bioc"})  # exports with one document per file
-_TOOLS = _WHOLE | {"rasa", "lighttag", "spacy"}  # `_WHOLE`, and exports that are a single JSON object
+_WITHIN = ("meta", "metadata", "data")  # JSON objects in which annotation tools store further columns of a row.
+_WHOLE = frozenset({"webanno", "pubtator", "gate", "bioc"})  # Formats whose files are documents, not rows.
+_TOOLS = _WHOLE | {"rasa", "lighttag", "spacy"}  # The formats in `_WHOLE`, and formats that are a single JSON object.
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class FileKind:
     """Format and layout of a file.
 
     format: a value of `ledger.Format`. container: how the file stores rows, see `_container`. columns: names of the
-    columns, () without columns. placed: True if rows name their file and page, as in an export for labelling.
+    columns, () without columns. placed: True if the rows name the file and page from which their text comes.
     others: names of further columns to keep, at most `MOST_KEPT`. cells: columns of tokens and tags in a table of
     labelled tokens, None for any other file.
     """
@@ -73,7 +74,7 @@ def suffix(path: PurePath) -> str:
 
 
 def records(path: Path, kind: FileKind, ledger: Ledger) -> Iterator[Record]:
-    """Yield the rows of a file with columns. For a table of labelled tokens, yield one row per sentence."""
+    """Yield the rows of a file that has columns. For a table of labelled tokens, yield one row per sentence."""
     rows = _rows(path, kind, ledger)
     return listed(rows, kind.cells, ledger) if kind.cells else rows
 
@@ -139,7 +140,7 @@ def kind_of(path: Path, options: ReadOptions) -> FileKind:
         others = _others(rows, *_IDLE, *cells.used)
         named = (None, options.doc_column, options.group_column)
         return FileKind("hf", container, options.encoding, tuple(columns), *named, False, others, cells)
-    rows = [row for row in rows if row]  # an empty line is a row only in a table with one token per row
+    rows = [row for row in rows if row]  # empty rows matter only in a table with one token per row
     placed = any("file" in part for row in rows for part in _parts(row))
     if shape == "labelstudio" and (reason := why_no_spans(rows)):
         raise ReadError(path.name, 1, f"{reason}.")
@@ -183,15 +184,15 @@ def _text_table(
 
 
 def named_in(record: Mapping[str, object], column: str | None) -> str | None:
-    """Return the value of `column` in a row or its metadata as text, None if there is none."""
+    """Return a column's value as text, from a row or its metadata; None if there is no value."""
     value = next((part[column] for part in _parts(record) if column in part), None) if column else None
     if not isinstance(value, str | int | float):
         return None
-    return clean(str(value).encode("utf-8", "ignore").decode()) or None  # drops halves of surrogate pairs
+    return clean(str(value).encode("utf-8", "ignore").decode()) or None  # without halves of surrogate pairs
 
 
 def values_in(record: Mapping[str, object], columns: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return (column, value as text) for the columns of a row that have a short value."""
+    """Return (column, value as text) for each of `columns` that has a short value in a row or its metadata."""
     nested = any(key in record for key in _WITHIN)
     pairs = ((name, record.get(name)) for name in columns)
     if nested:
@@ -210,30 +211,30 @@ def _in_words(value: object) -> str:
     return words if len(words) <= LONGEST_VALUE else ""
 
 
-@lru_cache(maxsize=4096)  # many rows share a value
+@lru_cache(maxsize=4096)  # cached, because many rows have the same value
 def _short(text: str) -> str:
     words = clean(text.encode("utf-8", "ignore").decode())
     return words if len(words) <= LONGEST_VALUE else ""
 
 
 def _others(rows: Sequence[Mapping[str, object]], *used: str | None) -> tuple[str, ...]:
-    """Return the names of columns that are not in `used` and have short values, in the file's order."""
+    """Return the further columns of a file: those with short values that are not in `used`, in the file's order."""
     names = dict.fromkeys(name for row in rows for part in _parts(row) for name in part if isinstance(name, str))
     kept = (name for name in names if name not in used and not name.startswith("_") and 0 < len(name) <= LONGEST_NAME)
     return tuple(islice((name for name in kept if any(values_in(row, (name,)) for row in rows)), MOST_KEPT))
 
 
 def place_in(record: Mapping[str, object]) -> tuple[str | None, int | None]:
-    """Return (file, page) from a row or its metadata, None for missing ones.
+    """Return the (file, page) that a row or its metadata names, None for a missing value.
 
-    An absolute path is cut to its file name, because it belongs to another machine.
+    An absolute path is cut to its file name, because the path is probably from another machine.
     """
     file, page = (next((part[name] for part in _parts(record) if name in part), None) for name in PLACE)
     name = file.encode("utf-8", "ignore").decode() if isinstance(file, str) else ""
     named = clean(re.split(r"[/\\]", name)[-1] if _PATH.match(name) else name)
     if not named or len(named) > LONGEST_FILE:
         return None, None
-    number = str(page).removesuffix(".0")  # pandas stores integers as floats if some are missing
+    number = str(page).removesuffix(".0")  # pandas writes page 3 as 3.0 if other pages are missing
     return named, int(number) or None if number.isdecimal() and len(number) < 10 else None
 
 
@@ -273,7 +274,7 @@ def _container(path: Path, options: ReadOptions) -> str:
 
 
 def _of_text(path: Path, options: ReadOptions) -> str:
-    """Return the container of a file that is not binary, by the chosen format or the file's first block."""
+    """Return the container of a text file, from the format that the user has chosen and the file's first block."""
     choice = options.format
     refuse_by_ending(path)
     with open_stream(path, options.encoding) as stream:
@@ -297,12 +298,12 @@ def _by_content(path: Path, choice: str, head: str) -> str:
         raise ReadError(path.name, None, f"{problem}; choose a file with at least one line of text.")
     if choice in ("jsonl", "hf") or choice in RECORDS or ending in (".json", ".jsonl", ".json1", ".ndjson"):
         lines = ending in (".jsonl", ".json1", ".ndjson") and head.lstrip()[1:].lstrip()[:1] not in ("{", "")
-        # A first line with only a brace begins an object that spans several lines.
+        # A first line with only a brace begins a JSON object that spans several lines.
         spread = head.lstrip().partition("\n")[0].strip() == "{"
         return "json" if (start == "[" and not lines) or spread else "jsonl"
     if (
         start == "{" and ending not in (*COLUMN_SUFFIXES, ".csv", ".tsv") and _is_object(head)
-    ):  # JSON lines with another extension, for example .manifest
+    ):  # JSON lines with an unusual extension, for example .manifest
         return "jsonl"
     if ending in COLUMN_SUFFIXES or (ending != ".csv" and looks_like_conll(head)):
         return "conll"
@@ -314,7 +315,7 @@ def _by_content(path: Path, choice: str, head: str) -> str:
 
 
 def _is_object(head: str) -> bool:
-    """Return True if the first line is a JSON object."""
+    """Return True if the first line of `head`, a file's first block, is a JSON object."""
     with suppress(ValueError, RecursionError):
         return isinstance(json.loads(head.lstrip().split("\n", 1)[0]), dict)
     return False
@@ -339,7 +340,7 @@ def _first_rows(path: Path, container: str, options: ReadOptions) -> tuple[list[
 
 
 def _shape(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
-    """Return the labelled format of the rows, "" for rows in no labelled format."""
+    """Return the format of labelled rows; "" for unlabelled rows."""
 
     def lists(name: str) -> bool:
         return any(isinstance(row.get(name), list) for row in rows)
@@ -349,7 +350,7 @@ def _shape(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
 
     pair = tag_columns(columns)
     tasks = any(isinstance(row.get("data"), Mapping) for row in rows) and (lists("annotations") or lists("completions"))
-    few = "annotation_id" in columns and ("lead_time" in columns or "annotator" in columns)  # Label Studio's JSON-MIN
+    few = "annotation_id" in columns and ("lead_time" in columns or "annotator" in columns)  # JSON-MIN of Label Studio
     shapes = {
         "labelstudio": tasks,
         "argilla": any(map(_of_argilla, rows)),
@@ -362,14 +363,14 @@ def _shape(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def _of_argilla(row: Mapping[str, object]) -> bool:
-    """Return True for a record of Argilla 1 or 2, also if its fields were flattened into columns."""
+    """Return True if a row is a record of Argilla 1 or 2, even if its fields were flattened into columns."""
     if isinstance(row.get("fields"), Mapping):
         return "responses" in row or "suggestions" in row
     return {"annotation", "prediction"} <= row.keys() or any(str(name).endswith(".responses") for name in row)
 
 
 def guess_text_column(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str | None:
-    """Return the column with a usual name, else the column with the longest texts; None if no column has letters."""
+    """Return the text column: one with a usual name, else the one with the longest texts; None if none has letters."""
     usual = {name.lower(): name for name in reversed(columns)}
     for name in _TEXT_NAMES:
         if name in usual and any(isinstance(row.get(usual[name]), str) for row in rows):

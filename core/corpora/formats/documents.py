@@ -1,6 +1,6 @@
 """Read sentences from documents (PDF, Word, mail ...) with file and page. A separate process reads each document.
 
-While the sentences of one document are stored, others are read, one per core.
+While the sentences of one document are stored, the next documents are read, one per core.
 """
 
 import threading
@@ -26,10 +26,10 @@ from core.shown import shown
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import clean
 
-SECONDS = 600  # time limit for one document
-FIRST_PAGES = 10  # number of pages that a preview reads
-MOST_ASKED = 100  # maximum number of documents whose words are collected to restore unmapped letters
-AHEAD = 64 << 20  # bytes of documents that may be read at a time; a larger document is read alone
+SECONDS = 600  # Time limit for one document.
+FIRST_PAGES = 10  # Number of pages that a preview reads.
+MOST_ASKED = 100  # Maximum number of documents whose words are collected to restore unmapped letters.
+AHEAD = 64 << 20  # Maximum total size of documents read at a time, in bytes; a larger document is read alone.
 
 _reader = isolated.Isolated(reading.__name__, "save it again, or export its text as UTF-8 .txt", SECONDS)
 
@@ -40,7 +40,7 @@ def is_document(path: Path) -> bool:
 
 
 def document_format(path: Path) -> str:
-    """Return the format for a document's extension. Errors: ReadError if its first bytes are of another format."""
+    """Return the format for a document's extension. Errors: ReadError if its content begins like another format."""
     try:
         with opened(path) as file:
             refuse_known(path.name, file.read(1024))
@@ -50,7 +50,7 @@ def document_format(path: Path) -> str:
 
 
 def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of a document, in order. In the report, a row is a page of a PDF, else a paragraph."""
+    """Yield the sentences of a document, in order. The report counts a PDF's pages or other paragraphs as rows."""
     extract = Extract.read(ledger.answer(path) if ledger.answer else _answer(path, format, ledger))
     if extract.restored < extract.unmapped and ledger.first_pages is None:
         restore_from(extract, _words_of_all(ledger))
@@ -70,14 +70,14 @@ def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]
 
 
 class Ahead:
-    """Reads the documents of an import, several at a time, each in a process of its own.
+    """Reads the documents of an import ahead of their use, several at a time, each in a process of its own.
 
-    Call `take` once per document, in the order of `documents`. Call `close` at the end, also after an error. It ends
-    all readers within a second.
+    Call `take` once per document, in the order of `documents`. Call `close` at the end, also after an error. All
+    readers then end within a second.
     """
 
     def __init__(self, documents: Sequence[Path], options: ReadOptions, check: Callable[[], object]) -> None:
-        """documents: in the order of the import. check: called every second; may raise an error to stop the readers."""
+        """documents: in the order of the import. check: called every second; it may raise an error to stop readers."""
         self._documents, self._options, self._check = documents, options, check
         self._places = {path: i for i, path in enumerate(documents)}
         self._closed, self._coming = threading.Event(), dict[Path, Future[Any]]()
@@ -85,7 +85,7 @@ class Ahead:
         self._pool = ThreadPoolExecutor(self._at_once, "reads-documents")
 
     def take(self, path: Path) -> Any:
-        """Return the answer of a document's reader, and start reading the next documents. Errors: see `_asked`."""
+        """Return `reading.answer` for a document, and start reading the next documents. Errors: see `_asked`."""
         room = AHEAD
         for following in self._documents[self._places[path] :][: self._at_once]:
             room -= following.stat().st_size
@@ -122,7 +122,7 @@ def extracted(path: Path, check: Callable[[], object] = lambda: None) -> Extract
 
 
 def _words_of_all(ledger: Ledger) -> Set[str]:
-    """Return the words of an import's first documents. They are collected at the first call."""
+    """Return the words of the first `MOST_ASKED` documents of an import. They are collected at the first call."""
     if ledger.vocabulary is None:
         words = set[str]()
         for file in ledger.documents[:MOST_ASKED]:
@@ -171,7 +171,7 @@ def _account(extract: Extract, ledger: Ledger) -> None:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """Write page numbers as ranges: `page 3`, `pages 3-9, 12`."""
+    """Return page numbers as text with ranges: `page 3`, `pages 3-9, 12`."""
     runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
     words = ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs[:20])
     return f"page{'s' * (len(numbers) > 1)} {words}" + (" ..." if len(runs) > 20 else "")
@@ -216,21 +216,21 @@ def _answer(path: Path, format: str, ledger: Ledger) -> Any:
     request = (str(path), stat.st_mtime_ns, stat.st_size, format, ledger.options.encoding, ledger.first_pages)
     if (known := _last.get(request)) is not None:
         return known
-    # Keep only one answer, because a document may have 50 million characters.
+    # Keep only one result, because a document may have 50 million characters.
     _last.clear()
     answer = _last[request] = _asked(path, format, ledger.options, ledger.first_pages, lambda: ledger.tick(0))
     return answer
 
 
-# Cache of the last answer, because both previews (of columns and of punctuation) need it.
+# Cache of the last result, because a preview needs it twice: for the columns and for the punctuation.
 _last: dict[object, Any] = {}
 
 
 def _asked(path: Path, format: str, options: ReadOptions, most: int | None, check: Callable[[], object]) -> Any:
-    """Return the result of a document's reader.
+    """Return the result of `reading.answer` for a document.
 
-    The reader runs in a separate process, unless this process already serves to read untrusted files. most: pages to
-    read, None for all. Errors: ReadError, ResourceError; any error of `check`.
+    A separate process reads the document, unless this process already serves to read untrusted files. most: number of
+    pages to read, None for all. Errors: ReadError, ResourceError; any error of `check`.
     """
     encoding = options.encoding if options.encoding != "utf-8" else None
     values: dict[str, Any] = {"path": str(path), "format": format, "encoding": encoding, "most": most}

@@ -1,4 +1,4 @@
-"""List the files of a folder or an archive that an import reads, in order."""
+"""List the files that an import reads from a folder or an archive, in order."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -19,15 +19,15 @@ TAGTOG = (
     "is an export of tagtog, whose offsets count within parts of a web page, not within a text; convert it to JSONL"
     " with text and character offsets, brat or CoNLL."
 )
-MOST_LISTED = 500  # maximum number of entries of a folder that are shown
-MOST_ARCHIVES = 50  # maximum number of zip archives in a folder, because each may unpack to gigabytes
+MOST_LISTED = 500  # Maximum number of entries of a folder that are shown to the user.
+MOST_ARCHIVES = 50  # Maximum number of zip archives in a folder, because each may unpack to gigabytes.
 
 COLUMN_SUFFIXES = (
     *(".conll", ".conll2003", ".conll2002", ".conllu", ".conllx", ".gold_conll", ".auto_conll"),
     *(".bio", ".iob", ".iob2", ".bioes", ".bilou", ".ner"),
 )
 _ROWS = (".txt", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", *COLUMN_SUFFIXES)
-# Extensions of annotation tools. Some of these formats are rejected with advice.
+# Extensions of annotation tools' exports. Some of these formats are not supported; the error then gives advice.
 _TOOLS = (".json1", ".xml", ".bioc", ".pubtator", ".xmi", ".spacy", ".ttl")
 _READ = (*_ROWS, *_TOOLS, *DOCUMENTS)
 _ABOUT = frozenset(
@@ -41,7 +41,7 @@ _SAME = {"validation": "dev", "valid": "dev"}
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Files to read. names: unique name of each file for the user. left_out: {name: reason} for files not read."""
+    """Files that an import reads. names: {file: unique name for the user}. left_out: {name: reason} of other files."""
 
     files: Sequence[Path]
     names: Mapping[Path, str]
@@ -74,7 +74,7 @@ def listed(path: Path, options: ReadOptions) -> Listing:
 
 
 def _free(name: str, folder: str, taken: Collection[str]) -> str:
-    """Return the first of `name`, `folder/name` and `folder N/name` that is not taken."""
+    """Return the first free name among `name`, `folder/name` and `folder N/name` (N = 2, 3, ...)."""
     numbered = (f"{folder} {number}/{name}" for number in count(2))
     return next(each for each in chain((name, f"{folder}/{name}"), numbered) if each not in taken)
 
@@ -98,11 +98,11 @@ def _wanted(file: Path) -> bool:
 
 
 def _with_archives(path: Path, options: ReadOptions) -> tuple[dict[Path, str], str, ReadOptions, dict[str, str]]:
-    """Return the arguments of `_inside` for a folder: its files and those of its zip archives.
+    """Return the arguments of `_inside` for a folder, which lists its files and the files in its zip archives.
 
-    If a folder also has the unpacked files of an archive, the archive is ignored.
-    Errors: ReadError for too many archives; ReadError or PathError for a damaged archive. With the part `ALL_PARTS`
-    (files that a user dropped on a page), a damaged archive is left out instead.
+    If the folder also has all files of an archive unpacked, the archive is ignored.
+    Errors: ReadError for too many archives; ReadError or PathError for a damaged archive. If `options.part` is
+    `ALL_PARTS` (files that a user dropped on a page), a damaged archive is left out instead.
     """
     offered, left_out = _offered_in(path), dict[str, str]()
     archives = {file: name for file, name in offered.items() if file.suffix.lower() == ARCHIVE}
@@ -118,7 +118,7 @@ def _with_archives(path: Path, options: ReadOptions) -> tuple[dict[Path, str], s
             left_out[name] = str(error).removeprefix(f"{archive.name}: ")
             continue
         inside = _offered_in(folder)
-        unpacked_beside = any(  # a folder has a copy of every file in the archive
+        unpacked_beside = any(  # True if a folder beside the archive has a copy of every file in it
             all((place / name).is_file() and cmp(file, place / name, shallow=False) for file, name in inside.items())
             for place in (archive.parent, archive.with_suffix(""))
         )
@@ -142,7 +142,7 @@ def _inside(
     *,
     picked: bool = False,
 ) -> Listing:
-    """Return the files of a folder that will be read, and the reasons why others are left out.
+    """Return the files of a folder that an import reads, and why other files are left out.
 
     names: {file: name} of all files in the folder. called: name of the folder for the user. left_out: {name: reason} of
     files that are left out already. picked: True if the user chose the files one by one.
@@ -161,7 +161,7 @@ def _inside(
 
 
 def _why_unread(file: Path) -> str:
-    """Return why a file is left out: its first bytes are of a known format, or its extension is not supported."""
+    """Return why a file is left out: its content is of a known binary format, or its extension is not supported."""
     with suppress(OSError, PathError):
         try:
             with open_bytes(file) as stream:
@@ -200,7 +200,7 @@ def _of_part(files: list[Path], names: Mapping[Path, str], called: str, options:
 
 
 def is_brat(path: Path) -> bool:
-    """Return True if `path` is a .txt and its folder has a brat annotation (.ann) of the same name."""
+    """Return True if `path` is a .txt file and its folder has a brat annotation file (.ann) of the same name."""
     return path.suffix == ".txt" and is_there(path.with_suffix(".ann"))
 
 
@@ -227,13 +227,13 @@ def listing(folder: Path, roots: Sequence[Path] | None = None) -> list[Path]:
 
 
 def readable(file: Path) -> bool:
-    """Return True if Winnow reads files with this extension in a folder."""
+    """Return True if an import of a folder reads files with this extension."""
     endings = [ending.lower() for ending in file.suffixes if ending.lower() not in (".gz", ".zst")]
     return bool(endings) and endings[-1] in _READ
 
 
 def _offered(file: Path, folder: Path, root: Path) -> bool:
-    """Return True for a file that is not hidden. The target of a link must be inside `root`."""
+    """Return True if a file is not hidden. If it is a link, its target must be inside `root`."""
     inside = file.relative_to(folder)
     return (
         not any(part.startswith(".") for part in inside.parts)
@@ -243,7 +243,7 @@ def _offered(file: Path, folder: Path, root: Path) -> bool:
 
 
 def named_part(name: str) -> str | None:
-    """Return "train", "dev" or "test" if a file's name or its folders contain this word, else None."""
+    """Return "train", "dev" or "test" if a file's name, or the name of its folder, contains this word; else None."""
     matches = _PART.findall(name.lower())
     # The last match decides: train/old/dev.txt is dev.
     return _SAME.get(matches[-1], matches[-1]) if matches else None

@@ -15,8 +15,8 @@ from core.processes import in_processes
 from core.reporter import Reporter, Silent
 from core.text.sentence import Counted, Sentence
 
-PAYS = 16 << 20  # minimum bytes of a file; for smaller files, starting processes takes longer than they save
-_BATCH = 1 << 20  # bytes per batch; a process takes about 0.1 s for one, or 0.5 s if rows are split
+PAYS = 16 << 20  # Minimum size of a file in bytes. For a smaller file, starting processes takes longer than they save.
+_BATCH = 1 << 20  # Bytes per batch. A process takes about 0.1 s per batch, or 0.5 s if it splits rows into sentences.
 _Columns = tuple[tuple[str, str], ...]
 _Stored = tuple[str, str, str | None, str | None, str | None, int | None, _Columns, int]
 _Part = tuple[list[_Stored], Account]
@@ -25,15 +25,16 @@ _Read = Callable[[Iterable[Row], Ledger], Iterator[Sentence]]
 
 
 def pays(path: Path, ledger: Ledger) -> bool:
-    """Return True if several processes read a file faster than one, and its sentences are only stored."""
+    """Return True if several processes would read a file faster than one, and if its sentences are only stored."""
     return ledger.storing and path.stat().st_size >= PAYS
 
 
 def in_parts(read: _Read[Row], rows: Iterable[Row], size: Callable[[Row], int], ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of the rows of a file, in order.
+    """Yield the sentences of a file's rows, in order.
 
-    read: function that yields the sentences of some rows; can be pickled. size: function that returns the approximate
-    number of bytes of a row. Errors: EncodingError and those of `rows`, raised after the sentences of all earlier rows.
+    read: function that yields the sentences of some rows; it must be picklable. size: function that returns the
+    approximate number of bytes of a row. Errors: EncodingError, and errors that `rows` raises. They are raised after
+    the sentences of all earlier rows.
     """
     work = partial(_count, ledger.options, ledger.file, ledger.doc, read)
     # The processes need no reporter, because `check` is called for each block of the file that is read.
@@ -57,7 +58,7 @@ def in_parts(read: _Read[Row], rows: Iterable[Row], size: Callable[[Row], int], 
 def _count(
     options: ReadOptions, file: str, doc: str | None, read: _Read[Row], batch: Sequence[Row], _: Reporter
 ) -> _Part:
-    """Return the sentences of a batch as tuples, and the account of its rows.
+    """Return the sentences of a batch as tuples, and the `Account` of its rows.
 
     A tuple is (id, text, document, group, file, page, further columns, number of tokens).
     """

@@ -1,4 +1,4 @@
-"""Options of a reader, and the ledger in which a reader counts every row."""
+"""Options of a reader, and the ledger with which a reader counts every row and reports every problem."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -44,35 +44,35 @@ Format = Literal[
 RECORDS: frozenset[str] = frozenset(
     {"doccano", "labelstudio", "prodigy", "spacy", "argilla", "lighttag", "rasa", "bioc"}
 )
-NAMES: Format = "names"  # a list of names; only the user can choose this format
+NAMES: Format = "names"  # format of a list of names; it is never recognised, only chosen by the user
 LABELLED: frozenset[str] = RECORDS | {"conll", "brat", "hf", "webanno", "pubtator", "gate", NAMES}
-TAGGED = frozenset({"conll", "hf"})  # labelled formats with tokens and tags
-MARKED = LABELLED - TAGGED - {NAMES}  # labelled formats with a text and spans
+TAGGED = frozenset({"conll", "hf"})  # Labelled formats with tokens and tags.
+MARKED = LABELLED - TAGGED - {NAMES}  # Labelled formats with a text and spans.
 
-Record = tuple[int, Mapping[str, object]]  # (number of the line, or of the row of a Parquet file; {column: value})
+Record = tuple[int, Mapping[str, object]]  # (number of the line, or of the row in a Parquet file; {column: value})
 
 TOO_LONG = "a line of more than {:,} bytes; break it into lines"
-MAX_PROBLEMS = 50  # maximum number of problems in a report; the reject file has all rejected rows
-MAX_RAW = 10_000  # maximum number of characters of a rejected row in the reject file
+MAX_PROBLEMS = 50  # Maximum number of problems in a report. The reject file has all rejected rows.
+MAX_RAW = 10_000  # Maximum number of characters of a rejected row that are written to the reject file.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
     """Options for reading a file or folder.
 
-    format: "auto" to recognise it. text_column: column of the text; None to guess it. doc_column: column that names the
-    document of a row; None for a column with a usual name. group_column: column with the group of a document.
+    format: "auto" to recognise the format. text_column: column of the text; None to guess it. doc_column: column that
+    names the document of a row; None for a column with a usual name. group_column: column with the group of a document.
     tag_column: column of the entity tags, by its number from 1 or by its name. scheme: "auto" or one of
     `schemes.SCHEMES`. encoding: "utf-8" also reads UTF-8 and UTF-16 with a byte order mark. entity_type: type for tags
     without a type (`B`, `I`) and for listed names without a type; if "", tags without a type get the type `ENTITY`.
-    unit: rows of a .txt are lines, or paragraphs that end with an empty line. split: True to split every row (a
-    document) into sentences. tokens: rule by which text without tokens is tokenised.
-    repair: True to repair tags that are out of order, False to reject their sentences. keep_lost: True to keep labelled
-    sentences that lost an annotation or have only binary answers.
+    unit: part of a .txt file that is read as a row: a line, or a paragraph that ends with an empty line. split: True to
+    split every row into sentences. tokens: rule by which plain text is tokenised.
+    repair: True to repair tags that are out of order, False to reject their sentences. keep_lost: True to keep
+    sentences with unusable annotations, and texts with only binary answers (Prodigy).
     annotator: name of the annotator whose labels are kept if labels differ. alone: True to read only the labels of
-    `annotator`; without `annotator`, only labels whose annotator is unknown.
+    `annotator`, or only labels without a known annotator if `annotator` is None.
     part: the set (train, dev or test) to read from a labelled folder with several sets. others: further files and
-    folders to read. names: names to report instead of the names of `path` and `others`.
+    folders to read. names: names for the user, instead of the names of the first path and of `others`.
     """
 
     format: Format = "auto"
@@ -97,7 +97,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """A row or span that was rejected, skipped or repaired, without its text."""
+    """A row or span that was rejected, skipped or repaired. Its text is not stored."""
 
     kind: Literal["rejected", "repaired", "skipped", "span"]
     file: str
@@ -164,15 +164,16 @@ class Ledger:
     Current file: `file` is its name, `listed` its name with folders, `format` its format. `doc` is the document of its
     sentences, unless a row names another one. If `placed`, sentences get file and page.
 
-    Current row: `named` is (document, group) from the requested columns, `place` is (file, page), `columns` are its
-    further columns. `page` is the number of the row's sheet. `sheet` is the sheet's name if the workbook has several.
+    Current row: `named` is (document, group) from the requested columns, `place` is (file, page), and `columns` are the
+    row's further columns. In a workbook, `page` is the number of the row's sheet, and `sheet` is the sheet's name if
+    there are several sheets.
 
     Import: `panel` chooses the labels to keep if several annotators labelled a text. `first_pages` is the number of
     pages to read for a preview, None for all. `documents` are all documents of the import. Their words (`vocabulary`,
     collected once) are used to restore unmapped letters. `answer` returns the result of a document's reader, if
-    documents are read ahead. If `sources`, sentences keep the file's own text; reading then takes a fifth longer. If
-    `storing`, the reader of text or a table may count the tokens of rows instead of returning them (`Counted`).
-    `tick(bytes)` is called about once per block.
+    documents are read ahead. If `sources`, sentences also store their text as it is in the file; reading then takes a
+    fifth longer. If `storing`, readers of text and tables may return the number of tokens instead of the tokens
+    (`Counted`). `tick(bytes)` is called about once per block.
     """
 
     def __init__(
@@ -239,11 +240,11 @@ class Ledger:
         self._note("skipped", line, reason)
 
     def remark(self, reason: str) -> None:
-        """Report that content other than a row was left out."""
+        """Report that content outside of rows was left out."""
         self._note("skipped", None, reason)
 
     def repair(self, line: int | None, count: int, reason: str) -> None:
-        """Add `count` repairs in the row at `line`."""
+        """Count a row with `count` repairs, and report the reason."""
         self.report.repaired += count
         self.report.repaired_rows += 1
         self._note("repaired", line, reason)
@@ -306,16 +307,15 @@ class Ledger:
 class Account:
     """Counts and rejected rows of a part of a file, to be added to another ledger.
 
-    rejected: for each rejected row, the counts (`_COUNTED`) before this row, and the arguments of `reject`. If the row
-    could not be decoded, these are the arguments of `undecodable`, with a UnicodeDecodeError. counts: counts after all
-    rows.
+    rejected: (counts before the row, arguments) for each rejected row. The arguments are those of `undecodable` if the
+    row could not be decoded, else those of `reject`. counts: counts after all rows. `_COUNTED` names the counts.
     """
 
     rejected: list[tuple[tuple[int, ...], tuple[Any, ...]]]
     counts: tuple[int, ...]
 
     def repeat(self, ledger: Ledger) -> None:
-        """Add the counts to `ledger`, and reject the same rows in the same order. Errors: EncodingError."""
+        """Add the counts to `ledger`, and reject the rows there in the same order. Errors: EncodingError."""
         before: tuple[int, ...] = (0,) * len(_COUNTED)
         for counts, arguments in (*self.rejected, (self.counts, ())):
             for name, more, less in zip(_COUNTED, counts, before, strict=True):
@@ -327,11 +327,11 @@ class Account:
                 ledger.reject(*arguments)
 
 
-_COUNTED = ("read", "kept", "empty", "sentences")  # counts of the report that reading rows of text changes
+_COUNTED = ("read", "kept", "empty", "sentences")  # fields of the report that change when rows of text are read
 
 
 class Remembering(Ledger):
-    """A ledger that remembers rejected rows instead of rejecting them, in a process that reads a part of a file."""
+    """Ledger of a process that reads a part of a file. It stores rejected rows, which the main process then rejects."""
 
     def __init__(self, options: ReadOptions) -> None:
         super().__init__(options)
@@ -344,7 +344,7 @@ class Remembering(Ledger):
         self._rejected.append((self._counts(), (line, error, raw)))
 
     def account(self) -> Account:
-        """Return the account of all rows so far."""
+        """Return the `Account` of all rows so far."""
         return Account(self._rejected, self._counts())
 
     def _counts(self) -> tuple[int, ...]:

@@ -8,9 +8,9 @@ from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import clean
 
 ENDINGS = (".txt", ".tsv", ".csv")
-MOST_LETTERS = 500  # maximum number of letters of a name
-MOST_OF_TYPE = 40  # maximum number of letters of a type
-# Headings of the columns with the names and with their types, in the first line.
+MOST_LETTERS = 500  # Maximum number of letters in a name.
+MOST_OF_TYPE = 40  # Maximum number of letters in an entity type.
+# Possible headings, in the first line, of the column with names and of the column with their types.
 _NAME = ("name", "names", "term", "text")
 _TYPE = ("type", "types", "label", "entity", "class")
 
@@ -30,7 +30,7 @@ def named(name: str, type: str) -> Sentence | str:
 
 
 def check_type(file: str, line: int | None, type: str) -> None:
-    """Check the type of a name. Errors: OptionsError if the type is missing, or is not one word."""
+    """Check the entity type of a name. Errors: OptionsError if the type is missing, or is not a single word."""
     if not type:
         why = "is a name without a type; give the type of such names (--entity-type, or --list FILE=TYPE)."
         raise OptionsError(file, line, why)
@@ -42,9 +42,10 @@ def check_type(file: str, line: int | None, type: str) -> None:
 def read_names(rows: Iterable[tuple[int, Sequence[str]]], ledger: Ledger, *, table: bool) -> Iterator[Sentence]:
     """Yield the names of a list as sentences. Skip a name that occurred before with the same type.
 
-    rows: (line, cells); the cells are a name, or a name and its type. If the first row has headings, the columns may be
-    in any order, and further columns are ignored. table: True for CSV, in which a single column may have a heading too.
-    Names without a type get the option `entity_type`. Rows with an unusable name are rejected.
+    rows: (line, cells) of each row; the cells are a name, or a name and its type. If the first row has headings, the
+    columns may be in any order, and further columns are ignored. table: True for CSV, in which the only column may have
+    a heading too. A name without a type gets the type in the option `entity_type`. Rows with an unusable name are
+    rejected.
     Errors: OptionsError for too many columns, and those of `check_type`.
     """
     seen = set[tuple[str, str]]()
@@ -66,7 +67,7 @@ def read_names(rows: Iterable[tuple[int, Sequence[str]]], ledger: Ledger, *, tab
 
 def _pairs(rows: Iterable[tuple[int, Sequence[str]]], ledger: Ledger, *, table: bool) -> Iterator[tuple[int, str, str]]:
     """Yield (line, name, type or "") of each row. Empty rows and the row of headings are left out."""
-    columns: tuple[int, int] | None = None  # indices of the columns of name and type; -1 for no type
+    columns: tuple[int, int] | None = None  # indices of the columns with names and types; -1 if there are no types
     width = 2
     for line, row in rows:
         cells = [cell.strip() for cell in row]
@@ -90,8 +91,8 @@ def _pairs(rows: Iterable[tuple[int, Sequence[str]]], ledger: Ledger, *, table: 
 
 
 def _columns(heads: Sequence[str], *, table: bool) -> tuple[int, int] | None:
-    """Return the columns of name and type (-1 for none) if the first row has headings, else None."""
+    """Return the indices of the columns with names and types (-1 for none) if `heads` are headings, else None."""
     name = next((i for i, head in enumerate(heads) if head in _NAME), -1)
     type = next((i for i, head in enumerate(heads) if head in _TYPE), -1)
-    alone = table and len(heads) == 1  # in a text file, a first line "name" is a name, not a heading
+    alone = table and len(heads) == 1  # in a .txt file, the first line "name" is a name, not a heading
     return (name, type) if name >= 0 and (type >= 0 or alone or len(heads) > 2) else None

@@ -20,8 +20,8 @@ from core.corpora.formats.source import MAX_RECORD, MAX_TEXT, Line, lines, open_
 from core.text.schemes import Scheme
 from core.text.sentence import Sentence
 
-_TABLES = frozenset({"jsonl", "csv", "tsv", "parquet"})  # formats of tables of texts
-_ROW = 64  # estimated bytes of a row of a table, in addition to its texts
+_TABLES = frozenset({"jsonl", "csv", "tsv", "parquet"})  # Formats of tables with one text per row.
+_ROW = 64  # Estimated size of a table row in bytes, without its texts.
 _Records = Callable[[Iterable[Record], Ledger], Iterator[Sentence]]
 
 
@@ -68,7 +68,8 @@ def _lines(path: Path, ledger: Ledger, cap: int = MAX_TEXT) -> Iterator[Line]:
 def _decoded(rows: Iterable[Line], ledger: Ledger) -> Iterator[tuple[int, str, int | None]]:
     """Yield (line number, text, number of characters before the line) per line.
 
-    rows: lines as `source.lines` yields them. After a line that is too long, the number of characters is None.
+    rows: lines as `source.lines` yields them. After a line that is too long, the number of characters is None, because
+    it is not known.
     """
     at: int | None = 0
     for line, raw, fits in rows:
@@ -87,7 +88,7 @@ def _decoded(rows: Iterable[Line], ledger: Ledger) -> Iterator[tuple[int, str, i
 
 
 def names_of(file: Path, kind: FileKind) -> token_tables.Names:
-    """Return a function that returns the names of a file's class numbers. They are read at its first call."""
+    """Return a function for the names of the class numbers in a column of tags. Its first call reads the names."""
     columns = (kind.cells.tokens, kind.cells.tags) if kind.cells else token_tables.tag_columns(kind.columns)
     style = kind.cells.style if kind.cells and kind.cells.numbers else None
 
@@ -126,7 +127,7 @@ def sentences_of(file: Path, kind: FileKind, scheme: Scheme, ledger: Ledger) -> 
 
 
 def _in_file(sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence]:
-    """Yield each sentence with the ledger's file and page, unless it has a file. Used for folders with documents."""
+    """Yield the sentences. If a sentence names no file, add the ledger's file and page (for folders with documents)."""
     for sentence in sentences:
         yield sentence if sentence.file else replace(sentence, file=ledger.file, page=ledger.page)
 
@@ -151,7 +152,7 @@ def _of_lines_or_rows(file: Path, kind: FileKind, scheme: Scheme, ledger: Ledger
 
 
 def _large_table(file: Path, kind: FileKind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of a large table of texts, with one process per core."""
+    """Yield the sentences of a large table of texts, which one process per core reads."""
     read = partial(_of_records, file, kind, scheme)
     if kind.container == "arrow":
         return in_parts(read, records(file, kind, ledger), _record_size, ledger)
