@@ -1,7 +1,7 @@
 """Read annotation tools' exports that are a single JSON object, and convert records of other tools to rows.
 
-A row has `text`, and under `label` the spans `[start, end, type]`, in characters. Known exports without text, and known
-formats that cannot be read, are rejected with advice.
+A row is `{"text": text, "label": [[start, end, type], ...]}`, with positions in characters. Known exports without text,
+and known formats that cannot be read, are rejected with advice.
 """
 
 import json
@@ -19,9 +19,9 @@ from core.corpora.formats.webanno import is_webanno
 from core.errors import ReadError
 
 Row = Mapping[str, object]
-Spans = list[object] | None  # None for a text without an answer
-MAX_OBJECT = 64 << 20  # bytes of a file that is a single JSON object
-_START = 8_000  # characters at the start of a file in which patterns are searched
+Spans = list[object] | None  # The value is None for a text that nobody has annotated.
+MAX_OBJECT = 64 << 20  # Maximum size of a file that is a single JSON object, in bytes.
+_START = 8_000  # Number of characters at the start of a file in which patterns are searched.
 _PUBTATOR = re.compile(r"\w{1,100}\|t\|.*\n\w{1,100}\|a\|")
 _ROOT = re.compile(r"(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>\[]*(?:\[[^\]]*\])?[^>]*>\s*)*<([\w:.-]+)", re.DOTALL)
 _PYTHON = re.compile(
@@ -56,7 +56,7 @@ def adapted(records: Iterator[Record]) -> Iterator[Record]:
 
 
 def why_refused(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """Return why the rows of a known export are rejected, and what to do; "" for any other rows."""
+    """Return why the rows of a known export cannot be read, and what to do; "" for any other rows."""
     return next((reason for fits, reason in _REFUSED if rows and fits(set(columns), rows[0])), "")
 
 
@@ -125,7 +125,7 @@ def _ground_truth(record: Row) -> Iterator[Row]:
 def _dataturks(record: Row) -> Iterator[Row]:
     """Convert a record of Dataturks: `content`, and a list `annotation` of objects with `label` and `points`.
 
-    The `end` of a point is its last character.
+    The `end` of a point is the position of its last character, not the position after it.
     """
     text, answers = record["content"], record["annotation"]
     if not isinstance(text, str) or not isinstance(answers, list | None):
@@ -179,7 +179,7 @@ def _gate(record: Row) -> Iterator[Row]:
 
 
 def _wrapped(record: Row) -> Iterator[Row]:
-    """Yield the records in the list `data`. Older scripts of Hugging Face read this form."""
+    """Yield the records in the list `data`, in which older Hugging Face scripts expect them."""
     rows = record["data"]
     if isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows):
         yield from rows
@@ -213,7 +213,7 @@ def _words(value: object) -> bool:
 
 
 def _fields(items: Sequence[object], *names: str) -> list[object]:
-    """Return the named fields of each item, None for a missing field. The reader later rejects such an item."""
+    """Return the named fields of each item, None if missing. The reader later rejects items with missing fields."""
     return [[item.get(name) for name in names] if isinstance(item, Mapping) else item for item in items]
 
 
@@ -260,7 +260,7 @@ def tool_of(path: Path, head: str, options: ReadOptions) -> str:
 
     head: first block of the file's text. Errors: ReadError with advice for an export that cannot be read.
     """
-    # Search only a short start, because the patterns backtrack.
+    # Search only the start of a file, because the patterns backtrack, which takes long in a long text.
     start = head.lstrip()[:_START]
     if is_webanno(start):
         return "webanno"
@@ -312,7 +312,7 @@ def _is_json(text: str) -> bool:
 
 
 def _of_object(path: Path, content: Mapping[str, Any]) -> str:
-    """Return the tool whose exports are one object with many rows; "" if the object itself is a row."""
+    """Return the tool that exports its rows within an object like `content`; "" if the object itself is a row."""
     if "%FEATURE_STRUCTURES" in content or "%TYPES" in content:
         raise ReadError(path.name, 1, "is UIMA CAS JSON; export the documents as WebAnno TSV 3.3 instead.")
     if "annotatable" in content and "entities" in content:
@@ -321,7 +321,7 @@ def _of_object(path: Path, content: Mapping[str, Any]) -> str:
 
 
 def _listed(content: Mapping[str, Any], *names: str) -> list[Any] | None:
-    """Return the list under the nested names `names`, None if there is none."""
+    """Return the list at `content[name][name]...`, for all `names` in order; None if there is no list."""
     value: Any = content
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -329,7 +329,7 @@ def _listed(content: Mapping[str, Any], *names: str) -> list[Any] | None:
 
 
 def _with(content: Mapping[str, Any], name: str, fits: Callable[[object], bool]) -> list[Any] | None:
-    """Return the list under `name` if `fits` is True for any of its rows, else None."""
+    """Return the list `content[name]` if `fits` returns True for any of its items, else None."""
     rows = _listed(content, name)
     return rows if rows and any(map(fits, rows)) else None
 
@@ -346,7 +346,7 @@ _ROWS_OF: dict[str, Callable[[Mapping[str, Any]], list[Any] | None]] = {
 
 
 def object_rows(path: Path, tool: str, ledger: Ledger) -> Iterator[Record]:
-    """Yield the rows within an object. Their line number is always 1."""
+    """Yield the rows within a file that is a single JSON object. Their line number is always 1."""
     content = json.loads(whole_text(path, ledger, MAX_OBJECT) or "{}")
     for row in _ROWS_OF[tool](content) or ():
         if (record := as_row(row)) is not None:

@@ -1,4 +1,7 @@
-"""Read rows one at a time from CSV, TSV, JSON, Parquet and Arrow files, and from lines with inline tags or marks."""
+"""Read rows one at a time from CSV, TSV, JSON, Parquet and Arrow files, and from text with tags or marks in its lines.
+
+A tag follows a word (`Ann/B-PER`). Marks are around a mention (`<PERSON>Ann</PERSON>`).
+"""
 
 import codecs
 import csv
@@ -33,27 +36,29 @@ from core.corpora.formats.source import (
 from core.errors import EncodingError, ReadError, ResourceError
 from core.paths import opened
 
-_LINES = 50  # number of lines that are read to recognise inline tags and marks
-_SHARE = 0.95  # minimum share of the words that have a tag
-_MARK = re.compile(r"<([A-Z][A-Z_-]+)(?:\s+TYPE=\"([^\"<>]+)\")?>([^<>]+)</\1>")  # <PERSON>, <ENAMEX TYPE="PERSON">
+_LINES = 50  # Number of lines that are read to recognise inline tags and marks.
+_SHARE = 0.95  # Minimum share of words with a tag, in lines with inline tags.
+# Matches a marked mention, such as <PERSON>Ann</PERSON> or <ENAMEX TYPE="PERSON">Ann</ENAMEX>.
+_MARK = re.compile(r"<([A-Z][A-Z_-]+)(?:\s+TYPE=\"([^\"<>]+)\")?>([^<>]+)</\1>")
 _ANY_MARK = re.compile(r"</?[A-Za-z][^<>]*>")
 _HTML = frozenset(
     {"BODY", "CODE", "DIV", "EM", "FONT", "HEAD", "HTML", "LI", "PRE", "SPAN", "STRONG", "TABLE", "TITLE"}
 )
 _TOO_LONG = "x" * (MAX_TEXT + 1)
-_BATCH = 1024  # number of rows that are converted to Python values at once; each batch reports progress
+_BATCH = 1024  # number of rows converted to Python values at a time; each batch reports progress
 _QUOTED = re.compile('"[^"]*"')
-_TAG = re.compile(r"O|[BI]-[A-Z]{2,}\w*")  # does not match E-mail, a usual name of a column
+_TAG = re.compile(r"O|[BI]-[A-Z]{2,}\w*")  # matches a tag, but not E-mail, a usual column name
 
 
 def table(
     path: Path, encoding: str, ledger: Ledger, separator: str | None = None, *, gaps: bool = False
 ) -> Iterator[Record]:
-    """Yield the rows of a CSV or TSV file. A quoted cell may have line breaks. If a quote has no end, reject its row.
+    """Yield the rows of a CSV or TSV file. A quoted cell may have line breaks. Rows with unclosed quotes are rejected.
 
     The first row names the columns, unless it has a cell of five words or more, or a tag (O, B-PER). Such a row is
     data, and the columns are named 1, 2, ...
-    separator: None to guess it. gaps: True to yield an empty row for an empty line, for tables with one token per row.
+    separator: None to guess it. gaps: True to yield an empty row for each empty line. In tables with one token per row,
+    empty rows separate sentences.
     """
     rows = cells_of_rows(path, encoding, ledger, separator, gaps=gaps)
     if first := next(rows, None):
@@ -63,7 +68,7 @@ def table(
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Names of a table's columns. line: line of the names, 0 if the first row is data."""
+    """Names of a table's columns, and its separator. line: line number of the names; 0 if the first row is data."""
 
     names: Sequence[str]
     line: int
@@ -71,14 +76,14 @@ class Heading:
 
     @classmethod
     def of(cls, line: int, cells: Sequence[str], separator: str) -> Self:
-        """Return the heading of a table. line, cells: number and cells of its first row."""
+        """Return the heading of a table, from the line number and cells of its first row."""
         if any(len(cell.split()) >= 5 or _TAG.fullmatch(cell.strip()) for cell in cells):
             return cls([str(i + 1) for i in range(len(cells))], 0, separator)
         return cls([cell.strip() for cell in cells], line, separator)
 
 
 def heading(path: Path, encoding: str, separator: str | None) -> Heading:
-    """Return the heading of a table. separator: None to guess it."""
+    """Return the heading of a CSV or TSV file. separator: None to guess it."""
     with open_stream(path, encoding) as stream:
         source = _Pushback(lines(stream), separator or "")
         line, cells = next(_table_rows(source, Ledger(ReadOptions()), gaps=False), (0, []))
@@ -86,14 +91,17 @@ def heading(path: Path, encoding: str, separator: str | None) -> Heading:
 
 
 def rows_with_lines(rows: Iterable[Line], separator: str) -> Iterator[list[Line]]:
-    """Yield the lines of each row of a table. rows: lines as `source.lines` yields them."""
+    """Yield the lines of each row of a table, several if a quoted cell has line breaks.
+
+    rows: all lines, as `source.lines` yields them.
+    """
     source = _Pushback(iter(rows), separator)
     for line in source:
         yield [line, *(_closing(source) if _opens(line, separator) else ())]
 
 
 def _opens(line: Line, separator: str) -> bool:
-    """Return True if the last cell of a row's first line continues on the next line."""
+    """Return True if the last cell of a line is quoted and continues on the next line."""
     _, raw, fits = line
     with suppress(UnicodeDecodeError):
         return fits and b'"' in raw and _quote(raw.decode(), separator, inside=False) == "open"
@@ -101,7 +109,7 @@ def _opens(line: Line, separator: str) -> bool:
 
 
 def rows_under(head: Heading, rows: Iterable[Line], ledger: Ledger) -> Iterator[Record]:
-    """Yield the rows of a table after its heading. rows: lines of whole rows, as `source.lines` yields them."""
+    """Yield the rows of a table after its heading. rows: all lines of some rows, as `source.lines` yields them."""
     cells = _table_rows(_Pushback(iter(rows), head.separator), ledger, gaps=False)
     return _named(head, (row for row in cells if row[0] > head.line), ledger)
 
@@ -125,7 +133,7 @@ def cells_of_rows(
 
 
 class _Pushback:
-    """Iterator of lines. Lines put into `returned` are yielded again. separator: "" as long as it is unknown."""
+    """Iterator of lines. Lines that a caller puts into `returned` are yielded again. separator: "" while unknown."""
 
     def __init__(self, source: Iterator[Line], separator: str) -> None:
         self._source, self.returned, self.separator = source, deque[Line](), separator
@@ -163,7 +171,10 @@ def _table_rows(source: _Pushback, ledger: Ledger, *, gaps: bool) -> Iterator[tu
 
 
 def _rest_of_row(text: str, source: _Pushback, line: int, ledger: Ledger) -> str:
-    """Return `text` and the lines up to its closing quote. If there is none, reject the row and return ""."""
+    """Return `text`, which opens a quoted cell, and the following lines up to the closing quote.
+
+    If there is no closing quote, reject the row and return "".
+    """
     if taken := _closing(source):
         try:
             return text + b"".join(raw for _, raw, _ in taken).decode()
@@ -175,7 +186,7 @@ def _rest_of_row(text: str, source: _Pushback, line: int, ledger: Ledger) -> str
 
 
 def _closing(source: _Pushback) -> list[Line]:
-    """Return the following lines up to the closing quote of a cell. If there is none, leave them in `source`."""
+    """Take the next lines from `source` up to a cell's closing quote. If there is none, take no line and return []."""
     taken, size, state = list[Line](), 0, "open"
     for item in source:
         taken.append(item)
@@ -190,11 +201,12 @@ def _closing(source: _Pushback) -> list[Line]:
 
 
 def _quote(text: str, separator: str, *, inside: bool) -> Literal["open", "closed", "broken"]:
-    """Return the state of quoted cells at the end of `text`. Quotes within an unquoted cell are ignored.
+    """Return "open" if `text` ends within a quoted cell, else "closed"; "broken" if its quotes are invalid.
 
-    inside: True if `text` begins within a quoted cell. "broken" means that a quoted cell has a quote that is neither
-    doubled nor the last character of the cell. This happens if a quote is never closed and a later row has another
-    quote. The later row is then not read as part of the cell.
+    Quotes within an unquoted cell are ignored. Quotes are invalid if a quoted cell has a quote that is neither doubled
+    nor the last character of the cell. This happens if a quote is never closed and a later row has another quote. The
+    later row is then not read as part of the cell.
+    inside: True if `text` begins within a quoted cell.
     """
     at = 0
     if not inside and text.startswith('"'):
@@ -217,12 +229,12 @@ def _quote(text: str, separator: str, *, inside: bool) -> Literal["open", "close
 
 
 def guess_separator(header: str) -> str:
-    """Return the most frequent separator in the header outside of quotes: tab, comma, semicolon or bar."""
+    """Return the most frequent separator in the header, outside of quotes: tab, comma, semicolon or `|`."""
     return max("\t,;|", key=_QUOTED.sub("", header).count)
 
 
 def looks_inline(head: str) -> bool:
-    """Return True if the first lines have inline tags (`Ann/B-PER`), or marks (`<PERSON>`) around mentions only."""
+    """Return True if the first lines of `head`, a file's first block, have inline tags or marked mentions."""
     first = [line for line in head.split("\n")[:-1] or [head] if line.strip()][:_LINES]
     return bool(first) and (bool(separator(first)) or _marked(first))
 
@@ -241,7 +253,7 @@ def separator(first: list[str]) -> str:
 
 
 def _marked(first: list[str]) -> bool:
-    """Return True if the lines have marks such as <PERSON> around mentions, and no other tags."""
+    """Return True if the lines have marks such as <PERSON> around mentions, and no other markup."""
     text = "\n".join(first)
     mentions = _MARK.findall(text)
     kinds = {kind for kind, _, _ in mentions}
@@ -249,7 +261,7 @@ def _marked(first: list[str]) -> bool:
 
 
 def inline_rows(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
-    """Yield one row per line: tokens and tags if words have inline tags, else a text and spans."""
+    """Yield one row per line: its tokens and tags if words have inline tags, else its text and spans."""
     with open_stream(path, encoding) as stream:
         whole = (raw.decode("utf-8", "replace") for _, raw, _ in lines(stream))
         head = list(islice((line for line in whole if line.strip()), _LINES))
@@ -275,7 +287,7 @@ def _tagged(text: str, mark: str) -> dict[str, object]:
 
 
 def _spans(text: str) -> dict[str, object]:
-    """Return the text without marks, and a span for each mark."""
+    """Return a row with the text without marks, and a span for each marked mention."""
     plain, spans, at = "", list[list[object]](), 0
     for found in _MARK.finditer(text):
         plain += unescape(text[at : found.start()])
@@ -292,7 +304,7 @@ def json_lines(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
 
 
 def json_rows(rows: Iterable[Line], ledger: Ledger) -> Iterator[Record]:
-    """Yield one object per line. rows: lines as `source.lines` yields them."""
+    """Yield (line number, object) for each line, as `json_lines`. rows: lines as `source.lines` yields them."""
     for line, raw, fits in rows:
         if not fits:
             ledger.reject(line, TOO_LONG.format(MAX_RECORD), raw.decode("utf-8", "replace"))
@@ -312,9 +324,9 @@ def json_rows(rows: Iterable[Line], ledger: Ledger) -> Iterator[Record]:
 
 
 def json_array(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
-    """Yield the objects of one or more JSON arrays, one by one. A string becomes an object with this `text`.
+    """Yield the objects of one or more JSON arrays, one by one. A string becomes an object `{"text": string}`.
 
-    Errors: ReadError at the first broken object, because the start of the next one cannot be found.
+    Errors: ReadError at the first broken object, because the start of the next object cannot be found.
     """
     with open_stream(path, encoding, ledger.tick) as stream:
         feed = _Feed(stream, path.name)
@@ -322,7 +334,7 @@ def json_array(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
             raise ReadError(path.name, 1, "expected a JSON array that begins with [, or one JSON object per line.")
         decoder = json.JSONDecoder()
         while (mark := feed.next_mark()) in ("[", "{"):
-            if mark == "{":  # a sequence of objects that span several lines
+            if mark == "{":  # an object outside of an array, which may span several lines
                 line, value = feed.line, feed.take(decoder)
                 if isinstance(value, dict):
                     yield line, value
@@ -353,9 +365,9 @@ def _objects(feed: "_Feed", name: str, ledger: Ledger) -> Iterator[Record]:
 
 
 def as_row(value: object) -> Mapping[str, object] | None:
-    """Return a JSON value as a row; None if it is no row.
+    """Return a JSON value as a row; None if it cannot be a row.
 
-    A row is an object, a string, or a pair of a text and entities, as spaCy writes it.
+    A row is an object, a string, or a pair [text, {"entities": entities}], as spaCy writes it.
     """
     if isinstance(value, dict):
         return value
@@ -369,7 +381,7 @@ def as_row(value: object) -> Mapping[str, object] | None:
 
 
 class _Feed:
-    """Reads a JSON text value by value. Only the text that the next value needs is in memory."""
+    """Reads the values of a JSON text one by one. Only the text of one value, and the block after it, is in memory."""
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
         self._stream, self._name = stream, name
@@ -377,7 +389,7 @@ class _Feed:
         self.text, self.at, self.line = "", 0, 1
 
     def next_mark(self) -> str:
-        """Return the next character that is not white space, "" at the end."""
+        """Return the next character that is not white space, without moving past it; "" at the end."""
         while True:
             start = self.at
             while self.at < len(self.text) and self.text[self.at].isspace():
@@ -389,13 +401,14 @@ class _Feed:
                 return ""
 
     def take(self, decoder: json.JSONDecoder) -> object:
-        """Return the value that begins here, and move past it. Errors: ReadError if it is broken or too long."""
+        """Return the JSON value that comes next, and move past it. Errors: ReadError if it is broken or too long."""
         while True:
             try:
                 value, end = decoder.raw_decode(self.text, self.at)
             except (ValueError, RecursionError) as error:
                 left = len(self.text) - self.at
-                # Double the text before each new attempt, so that all attempts together parse at most twice the value.
+                # Double the text before each new attempt to parse it. All attempts then parse at most about twice as
+                # much text as the value has.
                 if left > MAX_RECORD or not self._more(max(left, BLOCK_BYTES)):
                     raise ReadError(
                         self._name,
@@ -457,7 +470,7 @@ def look_through(path: Path) -> None:
 
 
 class _Bounded(io.BufferedReader):
-    """A file whose reads are cut at its end. Otherwise Arrow would reserve gigabytes for a forged length."""
+    """File that limits each read to its size. Otherwise Arrow would allocate gigabytes for a forged length."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._owner = file  # keep a reference, because garbage collection would close the file
@@ -498,7 +511,7 @@ def _parquet_batches(file: BinaryIO, size: int, path: Path, columns: Sequence[st
     with pq.ParquetFile(file, buffer_size=1 << 20, read_dictionary=texts) as parquet:
         rows = 0
         for batch in parquet.iter_batches(batch_size=_BATCH, columns=columns):
-            batch.validate(full=True)  # texts may be invalid UTF-8
+            batch.validate(full=True)  # checks that texts are valid UTF-8
             rows += len(batch)
             yield batch
         if rows != (told := parquet.metadata.num_rows):
@@ -511,11 +524,11 @@ def _parquet_batches(file: BinaryIO, size: int, path: Path, columns: Sequence[st
 
 
 def _refuse_bomb(path: Path, size: int, metadata: pq.FileMetaData) -> None:
-    """Raise ReadError if, by the metadata, a row group's column unpacks to over `BOMB_RATIO` times the file's size."""
+    """Raise ReadError if a column of a row group declares over `BOMB_RATIO` times the file's size as unpacked size."""
     groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
     columns = (group.column(i) for group in groups for i in range(group.num_columns))
     largest = max((column.total_uncompressed_size for column in columns), default=0)
-    # The limit is an eighth of the usual one, because a page of a column is unpacked as a whole, not in blocks.
+    # The limit is an eighth of `BOMB_BYTES`, because a page of a column is unpacked as a whole, not in blocks.
     if largest > BOMB_BYTES // 8 and largest > BOMB_RATIO * size:
         raise ReadError(
             path.name,
@@ -529,7 +542,7 @@ def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, object]]:
     """Return the rows as Python values. Rows with the same stored text share one string.
 
     A column may refer to one huge text a thousand times. A text that is too long is therefore not copied. It is
-    replaced by a text one letter longer than the limit, so that the reader rejects its rows.
+    replaced by a text that is one letter longer than the limit, so that the reader rejects the rows with this text.
     """
     columns = [
         _shared_texts(column) if pa.types.is_dictionary(column.type) else column.to_pylist() for column in batch.columns
@@ -547,7 +560,7 @@ def _shared_texts(column: pa.DictionaryArray) -> list[str | None]:
 
 
 def arrow_schema(path: Path) -> pa.Schema:
-    """Return the schema of a Parquet or Arrow file. Errors: ReadError if it is neither."""
+    """Return the schema of a Parquet or Arrow file. Errors: ReadError if the file is neither."""
     try:
         with _Bounded(opened(path)) as file:
             if path.suffix != ".arrow":

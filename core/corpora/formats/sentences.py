@@ -1,6 +1,6 @@
 """Make `Sentence`s from the text, tokens, tags or spans of a row, and count every repair.
 
-Annotation tools count offsets in different units. `fitted` finds the unit with which all quoted texts match.
+Annotation tools count offsets in different units. `fitted` finds the unit with which all annotated texts match.
 """
 
 import re
@@ -21,11 +21,12 @@ from core.text.words import clean, nfc
 ANOTHER = "labelled by several annotators; the labels of another annotator are kept"
 _MARKS = 60  # maximum number of combining marks on one letter; real scripts have far fewer
 
-Region = tuple[int, int]  # (start, end) in characters, half-open
-Reading = Callable[[int], int]  # converts a tool's offset to the index of a character, -1 if outside the text
+Region = tuple[int, int]  # (Start, end) of a part of a text, in characters, half-open.
+Reading = Callable[[int], int]  # Function from a tool's offset to the index of a character; -1 if outside the text.
 
-_MOST_MISFITS = 50  # maximum number of rejected annotations to locate; with more, the whole text counts as lost
-_BLANKS = re.compile(r"(?:\s|\\[nrt])+")  # Label Studio writes a line break in a quote as the two characters \n
+# Maximum number of rejected annotations in a text that are located. For further ones, the whole text counts as lost.
+_MOST_MISFITS = 50
+_BLANKS = re.compile(r"(?:\s|\\[nrt])+")  # In quotes, Label Studio writes a line break as the two characters \n.
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Span:
 def from_text(raw: str, line: int, doc: str | None, ledger: Ledger, at: int | None = None) -> Iterable[Sentence]:
     """Return the sentences of a row of plain text: one, or several if rows are split; () for a row without text.
 
-    doc: name of the document. at: number of characters before the row, if the file is plain text.
+    doc: name of the document. at: number of characters before the row in a .txt file, None for other files.
     """
     text = clean(raw)
     report = ledger.report
@@ -68,7 +69,7 @@ def _split(raw: str, doc: str, ledger: Ledger, source: Source) -> Iterator[Sente
 
 
 def unfit(text: str) -> str:
-    """Return why `text` cannot be stored as UTF-8, "" if it can. Some tools write half of a surrogate pair."""
+    """Return why `text` cannot be stored as UTF-8, "" if it can. Some tools write only half of a surrogate pair."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -93,7 +94,7 @@ class Tagged:
 
 
 def from_tags(row: Tagged, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentence of tagged tokens, or reject it. A token with a blank inside is split into several."""
+    """Yield a tagged sentence, or reject it. A token with a blank inside is split into several tokens."""
     tokens, tags, places = row.tokens, row.tags, row.places
     raw = "\n".join(f"{token}\t{tag}" for token, tag in zip(tokens, tags, strict=False))
     try:
@@ -157,11 +158,11 @@ def from_spans(
 ) -> Iterator[Sentence]:
     """Yield the sentences of a text with character spans. Tokens are cut where a span begins or ends.
 
-    White space at the ends of a span is removed. If spans overlap, the longest is kept, or the first of equally long
-    ones. Both changes are counted, and so are tokens that had to be cut. A sentence that lost an annotation is not
-    fully labelled. It is counted and left out, unless the options keep it.
-    by_line: True to end sentences at line breaks. cut_too: True to split the text into sentences, because it is a
-    document. lost: regions of annotations that could not be read.
+    White space at the ends of a span is removed. If spans overlap, only the longest is kept, or the first of equally
+    long spans. Both changes are counted, and so are tokens that had to be cut. A sentence that lost an annotation is
+    not fully labelled. It is counted, and left out unless the option `keep_lost` is set.
+    by_line: True to end sentences at line breaks. cut_too: True to split the text into sentences, even without the
+    option `split`. lost: regions of annotations that could not be read.
     """
     if len(text) > MAX_TEXT or "\0" in text or unfit(text):
         ledger.reject(line, unfit(text) or f"NUL bytes, or a text of more than {MAX_TEXT:,} characters", text)
@@ -195,7 +196,7 @@ def from_spans(
             text=stored,
             entities=entities,
             doc=ledger.doc or (f"{ledger.file}:{line}" if len(all_pieces) > 1 else None),
-            # If composing changed the text, `start` does not fit the raw text, so the source is left out.
+            # If Unicode composition (NFC) changed the text, `start` is wrong in the raw text. Leave the source out.
             source=source if ledger.sources and (raw == text or len(all_pieces) == 1) else None,
         )
     if n_cut:
@@ -203,7 +204,7 @@ def from_spans(
 
 
 def _gold(pieces: Sequence[Region], lost: Sequence[Region]) -> list[Region]:
-    """Return the pieces of text in which no annotation was lost."""
+    """Return the pieces of text in which no annotation was lost. lost: regions of lost annotations."""
     if not lost:
         return list(pieces)
     starts = [start for start, _ in pieces]
@@ -233,7 +234,7 @@ def _sound(text: str, spans: Sequence[Span], line: int | None, ledger: Ledger) -
 
 
 def _moved(text: str, at: int) -> int:
-    """Return the position that character `at` has after `text` was composed (NFC)."""
+    """Return the position of character `at` of `text` after Unicode composition (NFC) of the text."""
     return at if text.isascii() else len(nfc(text[:at]))
 
 
@@ -249,13 +250,13 @@ def _trim(text: str, spans: Sequence[Span]) -> tuple[list[Span], int]:
 def _composed(
     text: str, spans: Sequence[Span], line: int | None, ledger: Ledger
 ) -> tuple[str, list[Span], list[Region]]:
-    """Return the text in NFC, the spans in it, and the regions of the spans that cover only a combining mark."""
+    """Return the text in NFC, the spans in it, and the regions of rejected spans, which cover only combining marks."""
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return text, list(spans), []
     moved: dict[int, int] = {}
     done, length = 0, 0  # characters of `text` composed so far, and length of the result
     for at in sorted({x for s in spans for x in (s.start, s.end)}):
-        start = at  # start of the letter to which a mark at `at` belongs; the text before it is composed separately
+        start = at  # start of the letter to which a mark at `at` belongs; the text before is composed separately
         while done < start and at - start < _MARKS and start < len(text) and _joins(text[start]):
             start -= 1
         length += len(nfc(text[done:start]))
@@ -273,17 +274,18 @@ def _composed(
 
 
 def _joins(char: str) -> bool:
-    """Return True if a character may be composed with the one before it: a combining mark, or a part of Hangul."""
+    """Return True if NFC may join a character with the one before it: a combining mark, or a part of Hangul."""
     return unicodedata.category(char).startswith("M") or "\u1161" <= char <= "\u11c2"
 
 
 def _longest(spans: Sequence[Span], line: int | None, ledger: Ledger) -> tuple[list[Span], list[Region]]:
-    """Return the spans without overlaps, sorted by start, and the regions of the dropped spans.
+    """Drop overlapping spans. Return the other spans, sorted by start, and the regions of the dropped ones.
 
     Among overlapping spans, the longest is kept.
     """
     lost: list[Region] = []
-    kept: list[Span] = []  # sorted by start, without overlaps, so a new span can only overlap its two neighbours
+    # The kept spans are sorted and do not overlap. A new, shorter span can therefore only overlap its two neighbours.
+    kept: list[Span] = []
     for span in sorted(spans, key=lambda s: (s.start - s.end, s.start, s.type)):
         place = bisect_left(kept, span.start, key=lambda k: k.start)
         neighbours = kept[max(place - 1, 0) : place + 1]
@@ -320,8 +322,8 @@ def _tokens(
     """Return the tokens of `text[start:end]`, the spans as entities, and the number of span borders within words."""
     tokens: list[str] = []
     borders = sorted({x for span in spans for x in (span.start, span.end)})
-    first: dict[int, int] = {}  # {position: index of the token that begins there}
-    last: dict[int, int] = {}  # {position: index after the token that ends there}
+    first: dict[int, int] = {}  # {Start of a token in `text`: index of the token}.
+    last: dict[int, int] = {}  # {End of a token in `text`: index of the token + 1}.
     at, cut = start, 0
     for token in ledger.cut(text[start:end]):
         begin = text.index(token, at)
@@ -337,11 +339,11 @@ def _tokens(
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One annotation.
+    """An annotation as an annotation tool has stored it.
 
     fragments: (start, end) of each fragment, in the tool's own offsets. quote: the annotated text, None if the file
-    does not have it. line: line of the annotation, None for the line of its row. name: name of the annotation in the
-    file, for example T1.
+    does not have it. line: line of the annotation; None if it is the line of the annotated text. name: name of the
+    annotation in the file, for example T1.
     """
 
     fragments: tuple[tuple[int, int], ...]
@@ -355,8 +357,8 @@ def fitted(text: str, marks: Sequence[Mark], line: int | None, ledger: Ledger) -
     """Return the annotations as spans in characters of `text`, and the regions of lost annotations.
 
     Offsets may count characters, UTF-16 units or UTF-8 bytes, and a line end as one or two characters. The first unit
-    with which every quoted text matches is used. If there is none, characters are assumed, and annotations whose quoted
-    text differs are rejected.
+    with which every quoted text matches is used. If no unit matches, offsets are taken for characters, and annotations
+    whose quoted text differs are rejected.
     """
     quoted = [mark for mark in marks if mark.quote is not None]
     readings = _readings(text) if quoted else iter([_characters(text)])
@@ -381,7 +383,7 @@ def fitted(text: str, marks: Sequence[Mark], line: int | None, ledger: Ledger) -
 
 
 def _misfit(text: str, mark: Mark, where: Sequence[Region]) -> str:
-    """Return why a mark is not a span of the text, "" if it is one. where: its fragments in characters of `text`."""
+    """Return why an annotation is not a span of `text`, "" if it is. where: its fragments in characters of `text`."""
     name = f"{mark.name}: " if mark.name else ""
     (start, end), n = (mark.fragments[0][0], mark.fragments[-1][1]), len(text)
     if any(not 0 <= a < b <= n for a, b in where):
@@ -397,8 +399,8 @@ def _misfit(text: str, mark: Mark, where: Sequence[Region]) -> str:
 def _regions(text: str, mark: Mark, where: Sequence[Region], sought: set[str]) -> Iterator[Region]:
     """Yield the regions that a lost annotation may belong to: its offsets, and every occurrence of its quoted text.
 
-    If its offsets are outside the text, yield the whole text. sought: quoted texts that were searched before and are
-    not searched again.
+    If its offsets are outside the text, yield the whole text. where: its fragments, in characters of `text`. sought:
+    quoted texts that were searched before and are not searched again.
     """
     if any(not 0 <= a <= b <= len(text) for a, b in where):
         yield 0, len(text)
@@ -451,6 +453,6 @@ def _characters(text: str) -> Reading:
 
 
 def _counted(text: str, units: Sequence[int]) -> Reading:
-    """Return a function that converts offsets of a tool that counts character i as `units[i]` units."""
+    """Return a function from offsets to indices of characters, for a tool that counts character i as `units[i]`."""
     index = {total: i for i, total in enumerate(accumulate(units, initial=0))}
     return lambda offset: index.get(offset, -1)

@@ -17,16 +17,16 @@ from core.paths import opened
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-MAX_TEXT = 1_000_000  # bytes of a line of text; a longer line is rejected without reading it into memory as a whole
-MAX_RECORD = 4_000_000  # bytes of a JSON record
+MAX_TEXT = 1_000_000  # Maximum number of bytes in a line of text. A longer line is rejected, and never in memory whole.
+MAX_RECORD = 4_000_000  # Maximum number of bytes in a JSON record.
 BLOCK_BYTES = 1 << 18
-Line = tuple[int, bytes, bool]  # number from 1, line, False if the line is too long
-BOMB_RATIO, BOMB_BYTES = 200, 1 << 30  # reject a file that unpacks to over 200 times its size and over 1 GiB
-MAX_BLANK = 2 << 20  # consecutive bytes of white space
+Line = tuple[int, bytes, bool]  # (Line number from 1, line, False if the line is too long).
+BOMB_RATIO, BOMB_BYTES = 200, 1 << 30  # Reject a file that unpacks to over 200 times its size and to over 1 GiB.
+MAX_BLANK = 2 << 20  # Maximum number of consecutive bytes of white space.
 
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
-# {extension of a document: (format, first bytes of the file; b"" for text)}
+# {extension of a document: (format, first bytes of its files, or b"" for a text format)}
 DOCUMENTS = {
     ".pdf": ("pdf", b"%PDF"),
     **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), ("docx", _ZIP)),
@@ -49,9 +49,9 @@ _BINARY = {
     b"\x89PNG": "a picture",
     b"\xff\xd8\xff": "a picture",
 }
-_SUBTITLES = re.compile(rb"(?:WEBVTT\b|1\r?\n)[^\0]{0,200}?\d\d:\d\d[,.]\d{3} --> ")  # WebVTT, SubRip
-_TAR, _TAR_AT = b"ustar", 257  # bytes that mark a tar archive, and their position
-_OFFICE = {  # zip archives that are distinguished by their extension only
+_SUBTITLES = re.compile(rb"(?:WEBVTT\b|1\r?\n)[^\0]{0,200}?\d\d:\d\d[,.]\d{3} --> ")  # Subtitles in WebVTT or SubRip.
+_TAR, _TAR_AT = b"ustar", 257  # A tar archive has these bytes at position 257.
+_OFFICE = {  # Kinds of zip archives that only their extension distinguishes.
     (".ods",): "a spreadsheet; save it as .xlsx or .csv",
     (".pptx", ".pptm", ".odp"): "a presentation; save it as .pdf",
     (".pages", ".numbers", ".key"): "an Apple document; save it as .docx, .xlsx or .pdf",
@@ -116,7 +116,7 @@ class _Watched(io.RawIOBase):
 
 
 class _Transcoded(io.RawIOBase):
-    """Stream that converts an encoding to UTF-8. Errors: EncodingError with the line of the first invalid byte."""
+    """Stream that converts text in any encoding to UTF-8. Errors: EncodingError with the line of an invalid byte."""
 
     def __init__(self, raw: IO[bytes], encoding: str, name: str) -> None:
         self._raw, self._encoding, self._name = raw, encoding, name
@@ -147,7 +147,7 @@ class _Transcoded(io.RawIOBase):
 
 
 class _NewLines(io.RawIOBase):
-    """Stream that converts carriage returns, which an old Excel for Mac writes as line breaks, to newlines."""
+    """Stream that converts carriage returns, which old Excel versions for Mac write as line breaks, to newlines."""
 
     def __init__(self, raw: IO[bytes]) -> None:
         self._raw = raw
@@ -180,7 +180,7 @@ def open_stream(path: Path, encoding: str, tick: Callable[[int], None] = lambda 
         if encoding != "utf-8":
             text = io.BufferedReader(_Transcoded(stream, encoding, path.name), BLOCK_BYTES)
         start = text.peek(BLOCK_BYTES)  # type: ignore[attr-defined]
-        # Ignore a \r at the very end, because it may be the first half of a \r\n.
+        # Ignore a \r at the end of the block, because it may be the first half of a \r\n.
         if b"\r" in start and b"\n" not in start and b"\r" in start.rstrip(b"\r"):
             text = io.BufferedReader(_NewLines(text), BLOCK_BYTES)
         yield text
@@ -198,7 +198,7 @@ def open_bytes(path: Path, tick: Callable[[int], None] = lambda _: None) -> Iter
 
 
 def text_encoding(encoding: str, head: bytes) -> str:
-    """Return the encoding for reading: the requested one, or the one that a byte order mark shows.
+    """Return the encoding in which to read a file: the one of its byte order mark, or else the requested one.
 
     head: first bytes of the file. Errors: ConfigError for an unknown encoding.
     """
@@ -217,7 +217,7 @@ def text_encoding(encoding: str, head: bytes) -> str:
 
 
 def refuse_known(name: str, head: bytes) -> None:
-    """Raise ReadError for a file that is neither text nor a document of the kind that its extension names.
+    """Raise ReadError if a document or archive does not fit its extension, or if another file is of a binary format.
 
     head: first 1,024 bytes of the file, or all of a shorter file.
     """
@@ -236,7 +236,7 @@ def refuse_known(name: str, head: bytes) -> None:
 
 
 def _refuse_another(name: str, head: bytes, begins: bytes) -> None:
-    """Raise ReadError for a file that does not begin with `begins`, the first bytes of its extension's format."""
+    """Raise ReadError for a file that does not begin with `begins`, as files with its extension should."""
     if not head:
         raise ReadError(name, None, "the file is empty; choose a file with text.")
     if begins == _ZIP and head.startswith(_OLE):
@@ -291,7 +291,10 @@ def _refuse_binary(name: str, head: bytes, encoding: str) -> None:
 
 
 def lines(stream: IO[bytes], cap: int = MAX_TEXT) -> Iterator[Line]:
-    """Yield (number from 1, line, fits). fits: False for a line of more than `cap` bytes, which is cut to 10,000."""
+    """Yield (line number from 1, line, True if the line has at most `cap` bytes).
+
+    Of a longer line, only the first 10,000 bytes are yielded.
+    """
     number = 0
     readline = stream.readline
     while line := readline(cap + 1):

@@ -1,4 +1,4 @@
-"""Read tables of labelled tokens. A row has lists of tokens and tags (Hugging Face), these lists as text, or one token.
+"""Read tables of labelled tokens. A row has lists of tokens and tags (Hugging Face), lists as text, or a single token.
 
 Data sets store parts of speech, chunks and entities as lists of equal length, and any of these may be named `tags`.
 `listed_tags` and `cells_of` recognise the column of entity tags from the first rows, by the spelling of its values
@@ -29,16 +29,16 @@ from core.text.tag_styles import Style, is_lettered, of_sentences, parts_of_spee
 
 _BEGINS = ("B-", "S-", "U-")
 TOKENS = ("tokens", "words")
-Names = Callable[[], list[str] | None]  # returns the names of class numbers; called only if tags are numbers
+Names = Callable[[], list[str] | None]  # function that returns the names of class numbers, called if tags are numbers
 TAGS = ("ner_tags", "tags", "ner", "labels", "tag")
-NUMBERED = ("label.json", "label2id.json")  # files with {name: number}, in the folder of tner's and other data sets
-_LONGEST = 1_000_000  # maximum number of bytes that are read of a data set's description
-_BEST = ("ner_tags", "ner")  # column names that are preferred if several columns have entity tags
-_EXAMPLES = 3  # sentences shown as examples when the user is asked for the tag column
-_MOST_SHOWN = 4  # maximum number of columns in an example
-_TEXTS = frozenset({"text", "sentence", "content", "document"})  # columns that are read as text if there are no tags
+NUMBERED = ("label.json", "label2id.json")  # Files with {class name: number} in the folder of a data set.
+_LONGEST = 1_000_000  # Maximum number of bytes that are read of a data set's description.
+_BEST = ("ner_tags", "ner")  # Column names that are preferred if several columns have entity tags.
+_EXAMPLES = 3  # Number of sentences to show as examples when the user must choose the tag column.
+_MOST_SHOWN = 4  # Maximum number of columns in an example.
+_TEXTS = frozenset({"text", "sentence", "content", "document"})  # Columns that are read as text if there are no tags.
 Row = Mapping[str, object]
-MOST_TOKENS = 50_000  # maximum number of tokens of a sentence; if there are more, sentences are not separated correctly
+MOST_TOKENS = 50_000  # maximum number of tokens in a sentence; if there are more, sentences are not separated correctly
 _ITEM = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,'"\[\]]+)""")
 TAG_NAMES = frozenset({*TAGS, "label", "entity", "entities", "ner_tag", "iob", "bio", "iob_tag", "tag_ner"})
 _TOKEN_NAMES = (*TOKENS, "token", "word", "form", "sentence", "sentences", "text")
@@ -67,7 +67,7 @@ class Cells:
 
     @property
     def notes(self) -> list[str]:
-        """Notes for the user on how the columns were read."""
+        """Notes for the user on how the table's columns were interpreted."""
         notes = [self.style.note] if self.style is not None and self.style.kind == "untyped" else []
         if self.further:
             notes.append(further_note(self.tags, self.further))
@@ -75,12 +75,12 @@ class Cells:
 
     @property
     def used(self) -> tuple[str, ...]:
-        """Columns that are not kept as further columns of a sentence."""
+        """Columns of tokens, tags and sentence numbers, which are not kept as further columns of a sentence."""
         return (self.tokens, self.tags, self.sentence, *TOKENS, *TAGS)
 
 
 def tag_columns(columns: Sequence[str]) -> tuple[str, str] | None:
-    """Return the names of the token and the tag column if both have a usual name, else None."""
+    """Return the names of the token column and the tag column if both have a usual name, else None."""
     tokens = next((name for name in TOKENS if name in columns), None)
     tags = next((name for name in TAGS if name in columns), None)
     return (tokens, tags) if tokens and tags else None
@@ -99,7 +99,7 @@ def tag_names(path: Path, tags: str) -> list[str] | None:
         for name in ("dataset_info.json", "dataset_infos.json", "README.md"):
             if is_there(file := folder / name) and (names := _names_in(_metadata(file), tags, file)):
                 return names
-        # These files do not name the column that their names belong to. The column must have a usual name for tags.
+        # These files do not say to which column their class names belong. The column must have a usual name.
         if any(part in tags.lower() for part in ("ner", "tag", "label")):
             for name in NUMBERED:
                 if is_there(file := folder / name) and (names := _by_number(_metadata(file))):
@@ -158,9 +158,10 @@ def _names_in(description: object, tags: str, file: Path) -> list[str] | None:
 
 
 def _names(value: object, tags: str, seen: set[int]) -> list[str] | None:
-    """Search for the class names of `tags` at any depth, because versions of `datasets` nest features differently.
+    """Return the class names of column `tags` in a data set's description, None if missing.
 
-    seen: ids of visited values, because nine lines of YAML with aliases can form a tree with billions of paths.
+    The names are searched at any depth, because versions of `datasets` nest features differently. seen: ids of values
+    that were searched. Without it, nine lines of YAML with aliases could form a tree with billions of paths.
     """
     if not isinstance(value, Mapping | list) or id(value) in seen:
         return None
@@ -179,14 +180,14 @@ def _class_names(value: object, seen: set[int]) -> list[str] | None:
         names = value.get("names")
         if isinstance(names, list) and all(isinstance(name, str) for name in names):
             return names
-        if isinstance(names, Mapping) and all(str(key).isdecimal() for key in names):  # a card has {'0': O, ...}
+        if isinstance(names, Mapping) and all(str(key).isdecimal() for key in names):  # as in a card: {'0': 'O'}
             return [str(names[key]) for key in sorted(names, key=int)]
         return next((class_names for part in value.values() if (class_names := _class_names(part, seen))), None)
     return None
 
 
 def read_hf(records: Iterator[Record], names: Names, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield one sentence per record."""
+    """Yield one sentence per row with lists of tokens and tags."""
     for line, record in records:
         if row := _tagged(line, record, names, ledger):
             tokens, tags = row
@@ -201,7 +202,7 @@ def annotator_of(record: Mapping[str, object]) -> str | None:
 
 
 def detect(records: Iterator[Record], names: Names, ledger: Ledger, detector: Detector) -> None:
-    """Pass the tags of all records to `detector`."""
+    """Pass the tags of all rows to `detector`, which finds the label scheme."""
     for line, record in records:
         if row := _tagged(line, record, names, ledger):
             detector.add(row[1], [line] * len(row[1]))
@@ -240,9 +241,9 @@ def _tagged(
 
 
 def _without_blanks(tokens: list[str], tags: list[str], line: int, ledger: Ledger) -> tuple[list[str], list[str]]:
-    """Return tokens and tags without tokens that are white space, unless they begin an entity.
+    """Drop tokens of white space that do not begin an entity. Return the other tokens and their tags.
 
-    spaCy makes such tokens from line breaks. They are counted as repaired.
+    spaCy makes tokens of white space from line breaks. Dropped tokens are counted as repairs.
     """
     if all(map(str.strip, tokens)):
         return tokens, tags
@@ -255,7 +256,7 @@ def _without_blanks(tokens: list[str], tags: list[str], line: int, ledger: Ledge
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of lists.
+    """A column with one list of values per row.
 
     numbers: True if the values are class numbers. named: True if the class numbers have names. counts: {value or class
     name: number of occurrences}. style: spelling of the tags, None if the values are not entity tags.
@@ -269,7 +270,7 @@ class _Column:
 
     @property
     def entities(self) -> bool:
-        """True if the values are entity tags. Types without B- or I- count only in a column with a usual name."""
+        """True if the values are entity tags. Tags without B- or I- count only in a column with a usual name."""
         style = self.style
         if style is None or style.syntax or not style.entities:
             return False
@@ -286,10 +287,10 @@ class _Column:
 
 
 def listed_tags(path: Path, columns: Sequence[str], rows: Sequence[Row], options: ReadOptions) -> Cells | None:
-    """Recognise the tag column among columns of lists.
+    """Recognise the tag column among columns of lists, and return the table's columns.
 
     Return None if `read_hf` can read the rows unchanged, or if no column has tokens. Errors: OptionsError if no column
-    has entity tags, or if several have tags of different types.
+    has entity tags, or if several columns have tags of different types.
     """
     cells = {name: [row.get(name) for row in rows] for name in columns}
     lists = {
@@ -359,7 +360,8 @@ def _name(names: Sequence[str], number: str) -> str:
 def _asked(name: str, columns: Sequence[str], found: Mapping[str, _Column], options: ReadOptions) -> _Column | None:
     """Return the column that the options request by its name, or by its number from 1; None without a request.
 
-    Errors: OptionsError if it does not have one value per token.
+    name: name of the file. found: columns with one value per token. Errors: OptionsError if the requested column is not
+    in `found`.
     """
     asked = options.tag_column
     if not asked:
@@ -381,9 +383,9 @@ def _rank(column: _Column) -> tuple[bool, int]:
 
 
 def _problem(columns: Sequence[str], found: Mapping[str, _Column], options: ReadOptions) -> tuple[str, str] | None:
-    """Return (column, problem) if no column has entity tags and the user must be asked; else None."""
+    """Return (column or "", problem) if no column has entity tags and the user must name the column; else None."""
     pair = tag_columns(columns)
-    if options.scheme != "auto":  # by choosing a scheme, the user has declared that these are entity tags
+    if options.scheme != "auto":  # by choosing a label scheme, the user has declared that there are entity tags
         return None
     if pair is None:
         if not found or any(name.lower() in _TEXTS for name in columns):
@@ -396,7 +398,7 @@ def _problem(columns: Sequence[str], found: Mapping[str, _Column], options: Read
 
 
 def _reported(column: _Column) -> bool:
-    """Return True if a column can be read, or if reading it will report a more exact error."""
+    """Return True if a column can be read, or if reading it will give the user a more exact error message."""
     if column.style is not None:
         return not column.style.syntax
     # The readers report numbers without names, and the scheme's detector reports mixed spellings with a line number.
@@ -404,7 +406,7 @@ def _reported(column: _Column) -> bool:
 
 
 def _examples(lists: Mapping[str, Sequence[Sequence[str]]], tokens: str, named: Sequence[str]) -> list[str]:
-    """Return the first sentences as examples, each token with its values: `Ann/NNP owes/VBZ`."""
+    """Return the first sentences, each token with its values in the columns `named`: `Ann/NNP owes/VBZ`."""
     shown = [lists[tokens], *(lists[name] for name in named[:_MOST_SHOWN])]
     sentences = (
         " ".join("/".join(values) for values in zip(*row, strict=False)) for row in zip(*shown, strict=True) if row[0]
@@ -500,7 +502,7 @@ def _cell(value: object) -> str:
 
 
 def _single_words(values: Sequence[str]) -> bool:
-    """Return True for a column of single words: almost no cell has a blank, and some cells have letters."""
+    """Return True if a column has single words: almost no cell has a blank, and some cells have letters."""
     filled = [value for value in values if value]
     words = sum(" " not in value for value in filled)
     return len(filled) > 1 and words >= 0.98 * len(filled) and any(c.isalpha() for value in filled for c in value)
@@ -509,14 +511,14 @@ def _single_words(values: Sequence[str]) -> bool:
 def _sentences(columns: Sequence[str], values: Mapping[str, Sequence[str]], taken: set[str]) -> str:
     """Return the column that numbers sentences, "" if there is none.
 
-    All rows with the same value must be consecutive, and there must be two or more of them on average. taken: columns
-    that are used otherwise.
+    The rows with the same value must be consecutive, and each value must have at least two rows on average.
+    taken: columns that have another use.
     """
     runs: dict[str, int] = {}
     for column in columns:
         starts = [value for at, value in enumerate(values[column]) if value and _begins(values[column], at)]
-        # A column whose name says that it numbers sentences may hold a single sentence, and may count from 1 again in
-        # each document. Any other column needs two sentences or more, and distinct values.
+        # A column named like `sentence` may number a single sentence, and may start again from 1 in each document. Any
+        # other column must number at least two sentences, each with another number.
         named = bool(_SENTENCE.search(column))
         unique = named or len(set(starts)) == len(starts)
         if column not in taken and unique and (1 if named else 2) <= len(starts) <= len(values[column]) / 2:
@@ -530,7 +532,7 @@ def _begins(column: Sequence[str], at: int) -> bool:
 
 
 def alike(words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> bool:
-    """Return True if nearly all rows have as many words as tags, and rows have two or more tags on average."""
+    """Return True if nearly all rows have as many words as tags, and if rows have at least two tags on average."""
     same = sum(len(a) == len(b) for a, b in zip(words, tags, strict=True))
     return same >= 0.9 * len(tags) and sum(map(len, tags)) >= 2 * len(tags)
 
@@ -541,7 +543,7 @@ def is_list(cell: str) -> bool:
 
 
 def sequence(cell: object) -> list[str]:
-    """Return the items of a cell: a list, its notation in JSON, Python or numpy, or text separated by blanks."""
+    """Return the items of a cell: a list, a list in JSON, Python or numpy notation, or words separated by blanks."""
     if isinstance(cell, list):
         return [str(item) for item in cell]
     if not isinstance(cell, str):
@@ -556,7 +558,7 @@ def _items(cell: str) -> list[str]:
             return [str(item) for item in value]
     except (ValueError, RecursionError):
         pass
-    # Parse items one by one, because numpy writes no commas, and Python would join adjacent strings.
+    # Parse items one by one, because numpy writes no commas between strings, and Python would join these strings.
     return [_unquoted(found) for found in _ITEM.finditer(cell[1:-1])]
 
 

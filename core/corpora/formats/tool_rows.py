@@ -15,9 +15,9 @@ from core.corpora.formats.sentences import Mark, Region, Tagged, from_tags
 from core.errors import ReadError
 from core.text.sentence import Sentence
 
-MAX_PUBTATOR = 64 << 20  # bytes of a PubTator file
+MAX_PUBTATOR = 64 << 20  # maximum size of a PubTator file, in bytes
 _TITLE = re.compile(r"(\w{1,40})\|([ta])\|(.*)")
-MAX_XML = 32 << 20  # bytes of an XML file
+MAX_XML = 32 << 20  # maximum size of an XML file, in bytes
 _SERVICE = frozenset(
     ("Token", "SpaceToken", "DEFAULT_TOKEN", "Sentence", "Split", "Lookup", "paragraph", "VG", "NounChunk", "Temp")
 )
@@ -25,7 +25,7 @@ _MARKUP, _KEY = "Original markups", "Key"
 
 
 def read_spacy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Read records of spaCy: a text with entities, or paragraphs with sentences of tokens and BILUO tags."""
+    """Yield the sentences of spaCy's records: a text with entities, or paragraphs of sentences with BILUO tags."""
     for line, record in records:
         if isinstance(record.get("paragraphs"), list):
             yield from _paragraphs(line, record, ledger)
@@ -52,7 +52,7 @@ def _paragraphs(line: int, record: Mapping[str, Any], ledger: Ledger) -> Iterato
 
 
 def read_argilla(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Read records of Argilla 1 and 2. Suggestions, predictions and drafts are ignored."""
+    """Yield the sentences of records of Argilla 1 and 2. Suggestions, predictions and drafts are ignored."""
     for line, record in records:
         status = str(record.get("status") or "").lower()
         text = _argilla_text(record, ledger.options.text_column)
@@ -83,7 +83,7 @@ def _argilla_text(record: Mapping[str, Any], column: str | None) -> str | None:
 
 
 def _argilla_answers(record: Mapping[str, Any]) -> Iterator[tuple[str | None, list[Any]]]:
-    """Yield (user, spans) of each submitted answer, in any version of the format. user: None if unknown."""
+    """Yield (user, spans) of each submitted answer in a record of any Argilla version. user: None if unknown."""
     if isinstance(record.get("annotation"), list):  # Argilla 1.x
         yield str(record.get("annotation_agent") or "") or None, record["annotation"]
     for response in _argilla_responses(record):
@@ -92,22 +92,22 @@ def _argilla_answers(record: Mapping[str, Any]) -> Iterator[tuple[str | None, li
 
 
 def _argilla_responses(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the answers to all questions as objects with `value`, `user_id` and, if known, `status`."""
+    """Yield the answers to all questions of a record, as objects with `value`, `user_id` and, if known, `status`."""
     responses = record.get("responses")
-    if isinstance(responses, list):  # feedback data sets of 1.x: one response with the answers to all questions
+    if isinstance(responses, list):  # Argilla 1.x, feedback data set: a response answers all questions
         for response in _dicts(responses):
             values = response.get("values")
             for answer in _dicts(list(values.values())) if isinstance(values, dict) else ():
                 yield {**response, "value": answer.get("value")}
-    if isinstance(responses, Mapping):  # 2.x: the responses to each question
+    if isinstance(responses, Mapping):  # Argilla 2.x: {question: responses}
         for question in responses.values():
             yield from _dicts(question)
     for name, values in record.items():
-        if name.endswith(".responses") and isinstance(values, list):  # 2.x, flattened: a column per question
+        if name.endswith(".responses") and isinstance(values, list):  # Argilla 2.x as a table: a column per question
             users, states = record.get(f"{name}.users"), record.get(f"{name}.status")
             for i, value in enumerate(values):
                 yield {"value": value, "user_id": _at(users, i), "status": _at(states, i)}
-        elif name != "responses" and _are_responses(values):  # feedback data sets as tables
+        elif name != "responses" and _are_responses(values):  # feedback data set as a table
             yield from _dicts(values)
 
 
@@ -124,7 +124,7 @@ def _are_responses(value: object) -> bool:
 
 
 def read_lighttag(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Read records of LightTag. If annotations were reviewed, read only those that are marked as correct."""
+    """Yield the sentences of LightTag's records. Of reviewed annotations, read only those marked as correct."""
     for line, record in records:
         text, items = record.get("content"), record.get("annotations")
         if not isinstance(text, str) or not isinstance(items, list):
@@ -149,7 +149,7 @@ def _by_annotator(items: Sequence[Mapping[str, Any]], seen_by: object) -> dict[s
     for item in items:
         for each in _dicts(item.get("annotated_by")) or [{}]:
             people.setdefault(_annotator(each), []).append(item)
-    if len(people) > 1 and None in people:  # annotations without an annotator
+    if len(people) > 1 and None in people:  # drop annotations without an annotator if others have one
         people.pop(None)
     return people
 
@@ -160,7 +160,7 @@ def _annotator(value: Mapping[str, Any]) -> str | None:
 
 
 def read_bioc(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Read the passages of BioC documents, and split them into sentences. An annotation may have several locations."""
+    """Yield the sentences of the passages in BioC documents. An annotation may have several locations."""
     for line, document in records:
         doc = ledger.doc
         ledger.doc = str(document.get("id") or "") or doc
@@ -201,7 +201,7 @@ def _dicts(values: object) -> list[dict[str, Any]]:
 
 
 def read_pubtator(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Read the annotated title and abstract of each article of a PubTator file, and split them into sentences."""
+    """Yield the sentences of the title and abstract of each article in a PubTator file."""
     whole = whole_text(path, ledger, MAX_PUBTATOR)
     line = 1
     for block in re.split(r"\n[ \t]*(?=\r?\n)", whole or ""):
@@ -224,7 +224,7 @@ def _article(block: str, line: int, ledger: Ledger) -> Iterator[Sentence]:
 
 
 def parsed(path: Path, ledger: Ledger) -> Element | None:
-    """Return the root of an XML file. If the file is too long, reject it and return None. Errors: ReadError."""
+    """Return the root element of an XML file. If the file is too long, reject it and return None. Errors: ReadError."""
     text = whole_text(path, ledger, MAX_XML)
     if text is None:
         return None
@@ -240,7 +240,7 @@ def parsed(path: Path, ledger: Ledger) -> Element | None:
 
 
 def read_gate(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Read a GATE document, and split it into sentences. Each named annotation set is taken as one annotator.
+    """Yield the sentences of a GATE document. Each named annotation set is taken for the work of one annotator.
 
     If there is a set "Key" (the gold labels in GATE), only this set is read.
     """
@@ -269,7 +269,7 @@ def _with_nodes(body: Element) -> tuple[str, dict[str, int]]:
 
 
 def _sets(root: Element, nodes: dict[str, int]) -> Iterator[tuple[str, list[Mark]]]:
-    """Yield (name, annotations) of each annotation set, without tokens, sentences and markup."""
+    """Yield (name, annotations) of each annotation set. Annotations of tokens, sentences and markup are left out."""
     for each in root.iter("AnnotationSet"):
         name = each.get("Name", "")
         if name == _MARKUP:
@@ -284,7 +284,7 @@ def _sets(root: Element, nodes: dict[str, int]) -> Iterator[tuple[str, list[Mark
 
 
 def read_bioc_xml(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Read a BioC collection in XML, by converting it to BioC's JSON."""
+    """Yield the sentences of a BioC collection in XML, which is converted to BioC's JSON first."""
     root = parsed(path, ledger)
     if root is not None:
         yield from read_bioc(((1, _as_json(document)) for document in root.iter("document")), ledger)

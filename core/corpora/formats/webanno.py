@@ -1,6 +1,6 @@
 """Read WebAnno TSV 3 and 2, the exports of INCEpTION and WebAnno.
 
-Each line is a token, and each column is a feature of a layer.
+Each line is a token. A layer is a kind of annotation, such as named entities, and each column is a feature of a layer.
 """
 
 import re
@@ -15,7 +15,7 @@ from core.corpora.formats.source import lines, open_stream
 from core.errors import OptionsError, ReadError
 from core.text.sentence import Sentence
 
-MAX_LINE = 1_000_000  # bytes of a token and its columns, or of a sentence's text
+MAX_LINE = 1_000_000  # maximum number of bytes of a line: a token and its columns, or a sentence's text
 _TWO = re.compile(r"# [\w.$]{3,200} \| ")
 _PLACE = re.compile(r"\d{1,9}-\d{1,9}(?:\.\d{1,9})?")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -49,7 +49,7 @@ class _Block:
 
 
 def read_webanno(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Read sentences with the spans of one layer: NamedEntity if it exists, else the only layer with spans."""
+    """Yield the sentences, with the spans of the layer NamedEntity if it exists, else of the only layer with spans."""
     with open_stream(path, ledger.options.encoding) as stream:
         start = stream.read(MAX_LINE).decode("utf-8", "replace")
     if not is_webanno(start.lstrip()):
@@ -150,7 +150,7 @@ def _unescaped(text: str) -> str:
 def _tokens(text: str, block: _Block, ledger: Ledger) -> list[tuple[int, int]] | None:
     """Return (start, end) of each row's token in the text. If a token is missing, reject the sentence and return None.
 
-    A part of a token (numbered 1-2.1) is searched from the start of this token.
+    The part of a token (numbered 1-2.1) is searched from the start of the whole token (1-2).
     """
     found, at, start = list[tuple[int, int]](), 0, 0
     for line, cells in block.rows:
@@ -168,9 +168,10 @@ def _tokens(text: str, block: _Block, ledger: Ledger) -> list[tuple[int, int]] |
 
 
 def _marks(layer: _Layer, block: _Block, tokens: Sequence[tuple[int, int]]) -> Iterator[Mark]:
-    """Yield the spans of a layer.
+    """Yield the spans of a layer in one sentence.
 
-    Rows with the same number in brackets form one span. A value without a number is a span of one token.
+    Rows whose values end with the same number in brackets form one span. A value without a number is a span of one
+    token.
     """
     spans: dict[object, tuple[int, int, int, str]] = {}
     feature = _feature(layer, block)
@@ -187,7 +188,7 @@ def _marks(layer: _Layer, block: _Block, tokens: Sequence[tuple[int, int]]) -> I
 
 
 def _feature(layer: _Layer, block: _Block) -> int:
-    """Return the index of the feature with the type: one with a usual name, else the first used in this sentence."""
+    """Return the index of the feature with the entity type: one with a usual name, else the first with a value."""
     names = [name.rpartition(".")[2] for name in layer.features]
     usual = next((names.index(name) for name in _FEATURES if name in names), None)
     if usual is not None:
@@ -215,7 +216,7 @@ def is_webanno(start: str) -> bool:
 
 
 def _read_two(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Read WebAnno TSV 2: lines `# layer | feature`, then one token per line with tags in the layer's column."""
+    """Yield the sentences of WebAnno TSV 2: lines `# layer | feature`, then one token per line with tags in columns."""
     layers, block, column = list[str](), Tagged(ledger.doc), 2
     for line, row in _rows(path, ledger):
         cells = row.split("\t")
