@@ -14,8 +14,8 @@ from core.results import BoolArray, IntArray
 UIntArray = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.unsignedinteger]
 
-HASH_BITS = 40  # bits of a 5-gram's hash; with 40 bits, less than one in a billion pairs of sentences has a collision
-_KNOWN_WORDS = 1 << 20  # number of words whose hashes are cached; they take about 150 MB
+HASH_BITS = 40  # Bits in the hash of a 5-gram. Fewer than one in a billion pairs of sentences then have a collision.
+_KNOWN_WORDS = 1 << 20  # Maximum number of words whose hashes are cached. The cache takes about 150 MB.
 
 
 def mix(values: UIntArray) -> UIntArray:
@@ -34,7 +34,7 @@ _ODD = mix(np.arange(1, 33, dtype=np.uint64)) | np.uint64(1)
 def text_keys(texts: Sequence[str]) -> UIntArray:
     """Return a 64-bit key per text, shape (n,).
 
-    Among 5 million texts, the probability that two different ones share a key is below one in a million.
+    Among 5 million texts, the probability that two different texts share a key is below one in a million.
     """
     return np.frombuffer(b"".join(blake2b(t.encode(), digest_size=8).digest() for t in texts), dtype="<u8")
 
@@ -61,12 +61,12 @@ class Words:
         return np.diff(self.starts)
 
     def grams(self, n: int) -> tuple[UIntArray, IntArray]:
-        """Return the hashes of all word n-grams, and the ascending indices of their sentences, both of shape (m,)."""
+        """Return the hash and the sentence index of each word n-gram, both of shape (m,). Indices are ascending."""
         rows = np.repeat(np.arange(len(self.starts) - 1), self.counts)
         inside = np.flatnonzero(np.arange(len(rows)) + n <= self.starts[1:][rows])
         total = np.zeros(len(inside), np.uint64)
         for i in range(n):
-            # Use another factor for each position, so that the hash depends on the order of the words.
+            # Each position has a different factor, so that the hash depends on the order of the words.
             total += self.hashes[inside + i] * _ODD[i]
         return mix(total), rows[inside]
 
@@ -90,7 +90,7 @@ class WordHasher:
 class Lookup:
     """A fixed set of hashes with a fast membership test.
 
-    Most hashes that are not in the set are excluded by a table of the first 22 bits, before a binary search.
+    A table of the first 22 bits excludes most hashes that are not in the set. The others need a binary search.
     """
 
     def __init__(self, values: UIntArray) -> None:
@@ -108,7 +108,7 @@ class Lookup:
 
 
 class Gathered:
-    """Rows of numbers; rows may have different lengths. Row i is `values[starts[i] : starts[i + 1]]`."""
+    """Rows of numbers, which may have different lengths. Row i is `values[starts[i] : starts[i + 1]]`."""
 
     def __init__(self, values: Numbers, starts: IntArray) -> None:
         self.values, self.starts = values, starts
@@ -132,7 +132,7 @@ class Gathered:
 
 
 class Ragged(Gathered):
-    """Rows of numbers in an unnamed temporary file. They take 8 bytes of memory per row.
+    """Rows of numbers in an unnamed temporary file. A row takes only 8 bytes of memory.
 
     First `append` blocks of rows, then call `seal`, then `gather` any rows.
     """
@@ -157,7 +157,7 @@ class Ragged(Gathered):
         self._file.flush()
         if self.starts[-1]:
             self.values = np.asarray(np.memmap(self._file, self._dtype, mode="r"))
-        self._file.close()  # the memory map keeps the data readable
+        self._file.close()  # the data stay readable through the memory map
 
     def close(self) -> None:
         """Free the disk space. Can be called before or after `seal`."""

@@ -2,8 +2,8 @@
 
 Nothing is deleted.
 
-Two texts are exact duplicates if they fold to the same text, ignoring blanks (`core.text.words`). They are near
-duplicates if one of two rules holds (SOURCES.md, Near duplicates):
+Two texts are exact duplicates if their folded texts are equal, ignoring blanks (see `fold` in `core.text.words`). They
+are near duplicates if one of two rules holds (SOURCES.md, Near duplicates):
 - Both have at most 60 words, and their edit similarity in words is at least .9.
 - Their sets of word 5-grams have a Jaccard similarity of at least .8.
 If one text has fewer than ten words and the other fewer than twelve, they are also compared by letters: an edit
@@ -11,8 +11,8 @@ similarity of at least .9 makes them near duplicates.
 
 Some scripts have no blanks between words (Han, Kana, Thai, Lao, Khmer, Myanmar). In these scripts, the rules count
 letters instead of words. One letter counts as a word for 5-grams and for the limits on length. Two letters count as a
-word for quotations, and five for the rule on short sentences. A change of one letter is found by edit similarity in
-texts of fewer than 50 letters, and by 5-grams in texts of 49 or more.
+word for quotations, and five for the rule on short sentences. A change of one letter is always found: by edit
+similarity in texts of up to 49 letters, and by 5-grams in longer texts.
 """
 
 import json
@@ -37,29 +37,31 @@ from core.reporter import Reporter, Silent
 from core.results import BoolArray, IntArray
 from core.text.words import fold, joined, letters, numbers, tokenize, unspaced
 
-SHORT = 10  # words; a shorter sentence has too few 5-grams and is compared by letters
-_MORE = 2  # a near duplicate of a short sentence may have fewer than `SHORT` + 2 words
-_MANY = 60  # words; longer sentences need no comparison by words: one changed word leaves the Jaccard at .8 or more
+SHORT = 10  # A sentence of fewer than 10 words has too few 5-grams, and is compared by letters.
+_MORE = 2  # A near duplicate of a short sentence may have up to 11 words: fewer than SHORT + 2.
+# Sentences of more than 60 words need no comparison by words: one changed word leaves their Jaccard at .8 or more.
+_MANY = 60
 _SHINGLE = 5
 _LETTERS_A_WORD = 5
-# (consecutive words that are a quotation, minimum and maximum words of the held-out sentence, script without blanks).
-# A held-out sentence of 8 to 12 words has no 13 consecutive words, so 8 are enough there. Shorter held-out sentences
-# are not tested for quotations, because they share common phrases with many texts (SOURCES.md, Leaks).
+# (Number of consecutive words that are a quotation, minimum and maximum number of words in the held-out sentence, True
+# for scripts without blanks.) A held-out sentence of 8 to 12 words does not have 13 words, so 8 are enough. Shorter
+# held-out sentences are not tested for quotations, because they share common phrases with many texts (SOURCES.md,
+# Leaks).
 _QUOTATIONS = ((13, 13, None, False), (8, 8, 12, False), (26, 26, None, True), (16, 16, 25, True))
 
-Rows = tuple[npt.NDArray[np.unsignedinteger], IntArray]  # concatenated numbers of all sentences, and count per sentence
-MASK, CLUSTER, ABOUT = "mask.npy", "cluster.npy", "audit.json"  # files of an audit
-FLAGS = ("exact_duplicate", "near_duplicate", "leak", "too_short", "too_long")  # bit i of a row's mask is flag i
+Rows = tuple[npt.NDArray[np.unsignedinteger], IntArray]  # (Numbers of all sentences, count of numbers per sentence).
+MASK, CLUSTER, ABOUT = "mask.npy", "cluster.npy", "audit.json"  # Files of an audit.
+FLAGS = ("exact_duplicate", "near_duplicate", "leak", "too_short", "too_long")  # Bit i of a row's mask is FLAGS[i].
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
     """Keys, counts and hashes of `n` sentences.
 
-    keys: (n,), equal for sentences that fold to the same text. n_words: (n,), number of words; five letters of a script
-    without blanks count as a word. n_tokens: (n,), number of tokens in scripts without blanks, else -1. quoting: (n,),
-    mask of sentences that quote a held-out sentence. shingles: hashes of 5-grams, ascending. words: hashes of words.
-    letters: code points of short sentences.
+    keys: (n,), equal for exact duplicates. n_words: (n,), number of words; five letters of a script without blanks
+    count as a word. n_tokens: (n,), number of tokens of a sentence in a script without blanks, -1 for other sentences.
+    quoting: (n,), mask of sentences that quote a held-out sentence. shingles: hashes of 5-grams, ascending. words:
+    hashes of words. letters: code points of short sentences.
     """
 
     keys: UIntArray
@@ -82,18 +84,23 @@ class Reading:
     hasher: WordHasher = field(default_factory=WordHasher)
 
     def numbers(self, texts: Sequence[str]) -> tuple[Numbers, dict[int, UIntArray]]:
-        """Return a block's numbers and, for a held-out block, hashes of the word n-grams that detect a quotation."""
+        """Return the `Numbers` of a block of sentences.
+
+        For held-out sentences, also return {n: hashes of the word n-grams that detect a quotation}, else {}.
+        """
         folded = [fold(text) for text in texts]
         whole = [joined(text) for text in folded]
         words = self.hasher(folded)
         n_letters = np.fromiter(map(letters, whole), np.int64, len(whole))
         n_words = words.counts - n_letters + n_letters // _LETTERS_A_WORD
         dense = n_letters > words.counts - n_letters
-        # Remove the blanks that `fold` puts between letters, because they would halve the weight of every edit.
+        # In scripts without blanks, remove the blanks that `fold` puts between letters. They would halve the weight of
+        # every edit.
         lines = [one if is_dense else text for one, text, is_dense in zip(whole, folded, dense.tolist(), strict=True)]
         n_tokens = (len(tokenize(text)) if unspaced(text) else -1 for text in texts)
         numbers = Numbers(
-            # A text without words (for example a row of dashes) has only exact copies as duplicates.
+            # A text without words (for example a row of dashes) has its original text as key. Only equal texts are then
+            # its duplicates.
             keys=text_keys([one or text for one, text in zip(whole, texts, strict=True)]),
             n_words=n_words.astype(np.int32),
             n_tokens=np.fromiter(n_tokens, np.int32, len(texts)),
@@ -128,7 +135,8 @@ def _shingle_sets(words: Words) -> tuple[UIntArray, IntArray]:
     grams, row = words.grams(_SHINGLE)
     # Keep the upper 40 bits. Any 40 would do, because the mixing spreads every word over all bits.
     key = np.sort(row.astype(np.uint64) << np.uint64(HASH_BITS) | grams >> np.uint64(64 - HASH_BITS))
-    # No key has all bits set, so the first key is kept.
+    # Each key is compared with the key before it. The first key is compared with a value that no key has (all bits
+    # set), so it is kept.
     key = key[np.diff(key, prepend=~np.uint64(0)) != 0]
     counts = np.bincount((key >> np.uint64(HASH_BITS)).astype(np.int64), minlength=len(words.counts))
     return key & np.uint64((1 << HASH_BITS) - 1), counts
@@ -137,8 +145,8 @@ def _shingle_sets(words: Words) -> tuple[UIntArray, IntArray]:
 def _middling(words: Words, dense: BoolArray) -> tuple[npt.NDArray[np.uint32], IntArray]:
     """Return 32-bit word hashes of sentences with 9 to `_MANY` words; other sentences get an empty row.
 
-    dense: mask of sentences without blanks; they get an empty row too. One in four billion pairs of words has equal
-    hashes.
+    dense: mask of sentences without blanks; they get an empty row too. One in four billion pairs of different words has
+    equal hashes.
     """
     # The minimum is nine, because a near duplicate of a sentence of ten words may lack one word.
     kept = (words.counts >= SHORT - 1) & (words.counts <= _MANY) & ~dense
@@ -147,7 +155,7 @@ def _middling(words: Words, dense: BoolArray) -> tuple[npt.NDArray[np.uint32], I
 
 
 def _short_texts(folded: Sequence[str], n_words: IntArray) -> tuple[npt.NDArray[np.uint32], IntArray]:
-    """Return the code points of short texts; other texts get an empty row."""
+    """Return the code points of texts with fewer than 12 words; other texts get an empty row."""
     lengths = np.fromiter(map(len, folded), np.int64, len(folded))
     # Include slightly longer texts, because a near duplicate of a short text may have an inserted word.
     kept = (n_words < SHORT + _MORE) & (lengths <= LONGEST)
@@ -157,7 +165,7 @@ def _short_texts(folded: Sequence[str], n_words: IntArray) -> tuple[npt.NDArray[
 
 @dataclass(slots=True, kw_only=True)
 class Findings:
-    flags: tuple[BoolArray, BoolArray, BoolArray]  # exact_duplicate, near_duplicate, leak
+    flags: tuple[BoolArray, BoolArray, BoolArray]  # masks of exact duplicates, near duplicates and leaks
     cluster: IntArray
     leak_rules: dict[str, int]
     near_rules: dict[str, int]
@@ -165,7 +173,7 @@ class Findings:
 
 @dataclass(slots=True)
 class Pile:
-    """Numbers of the held-out sentences, followed by numbers of the corpus. Row r of the corpus is row `n_held` + r."""
+    """`Numbers` of all sentences, held-out sentences first. Row r of the corpus is row `n_held + r` here."""
 
     shingles: Ragged = field(default_factory=lambda: Ragged(np.uint64))
     words: Ragged = field(default_factory=lambda: Ragged(np.uint32))
@@ -196,7 +204,10 @@ class Pile:
         self.n_tokens.append(numbers.n_tokens)
 
     def tokens(self, lengths: IntArray) -> IntArray:
-        """Return the number of tokens per sentence, shape (n,): `lengths`, or own counts for scripts without blanks."""
+        """Return the number of tokens per sentence, shape (n,).
+
+        It is taken from `lengths`, except for sentences in scripts without blanks, whose tokens are counted here.
+        """
         counted = np.concatenate(self.n_tokens)
         return np.where(counted < 0, lengths, counted)
 
@@ -208,7 +219,10 @@ class Pile:
         self.letters.append(*numbers.letters)
 
     def settle(self, threshold: float, similarity: float, report: Reporter) -> Findings:
-        """Find duplicates and leaks. Call it after all sentences were added."""
+        """Find duplicates and leaks. Call it after all sentences were added.
+
+        threshold: minimum Jaccard of near duplicates. similarity: minimum edit similarity in words.
+        """
         for store in (self.shingles, self.words, self.letters):
             store.seal()
         keys, n_words, held = np.concatenate(self.keys), np.concatenate(self.n_words), self.n_held
@@ -231,7 +245,7 @@ class Pile:
             "exact": Lookup(keys[:held]).holds(keys[held:]) if held else np.zeros(len(kind), np.bool_),
             "ngram": np.concatenate(self.quoting),
         }
-        # Only the first of several exact copies was compared, and its result applies to the other copies too.
+        # Only the first of several exact copies was compared. Its result applies to the other copies too.
         leaks["near"] = leak_near[first][kind] & ~leaks["exact"]
         exact = first[kind] != rows
         near = ~exact & (cluster != rows)
@@ -257,13 +271,13 @@ class Pile:
             (
                 self._of_the_same_numbers(i[few], j[few])
                 for i, j in near_texts(self.letters, live, "comparing short sentences", report)
-                # Compare by letters only if one sentence has fewer than ten words. Otherwise, words decide.
+                # Keep pairs in which one sentence has fewer than ten words. Longer sentences are compared by words.
                 for few in [np.minimum(n_words[i], n_words[j]) < SHORT]
             ),
         )
 
     def _of_the_same_numbers(self, i: IntArray, j: IntArray) -> Pairs:
-        """Drop pairs of short sentences that differ in a number: "Article 10." is not "Article 12."."""
+        """Return the pairs of sentences that have the same numbers: "Article 10." is not "Article 12."."""
         rows, place = np.unique(np.concatenate([i, j]), return_inverse=True)
         points, counts = self.letters.gather(rows)
         text, ends = points.astype("<u4").tobytes().decode("utf-32-le"), np.cumsum(counts)
@@ -284,7 +298,10 @@ def _first_of_kind(keys: UIntArray) -> tuple[IntArray, IntArray]:
 
 
 def _clusters(kind: IntArray, first: IntArray, edges: Sequence[IntArray]) -> IntArray:
-    """Return the first row of each row's cluster, shape (n,). edges: near duplicates as pairs of rows, shape (2, m)."""
+    """Return the first row of each row's cluster, shape (n,).
+
+    kind, first: see `_first_of_kind`. edges: near duplicates as pairs of rows, shape (2, m).
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -292,7 +309,7 @@ def _clusters(kind: IntArray, first: IntArray, edges: Sequence[IntArray]) -> Int
     left, right = kind[pairs]
     graph = coo_array((np.ones(len(left), np.bool_), (left, right)), shape=(len(first), len(first)))
     _, group = connected_components(graph, directed=False)
-    # A cluster's number is its earliest row, the only row that is not flagged as a duplicate.
+    # The number of a cluster is its first row, the only row of the cluster that is not flagged as a duplicate.
     head = np.full(len(first), np.iinfo(np.int64).max)
     np.minimum.at(head, group, first)
     return head[group][kind]
@@ -317,9 +334,10 @@ class Audit:
 
     corpus: fingerprint of the corpus. mask: (n,) uint8; bit i is set if `FLAGS[i]` applies. An exact duplicate is never
     also flagged as a near duplicate. cluster: (n,) int64, first row of each row's cluster of exact and near duplicates;
-    this first row is not flagged as a duplicate. leak_rules: number of rows found by each rule, {exact, ngram, near};
-    `ngram` and one other rule may find the same row. near_rules: number of near duplicates by rule: edited (few words
-    or letters differ), overlapping (only the 5-grams are similar).
+    this first row is not flagged as a duplicate. leak_rules: {rule: number of leaks that it found}, with the rules
+    exact, ngram (quotation) and near; `ngram` and one other rule may find the same row. near_rules: {rule: number of
+    near duplicates}, with the rules edited (few words or letters differ) and overlapping (only the 5-grams are
+    similar).
     """
 
     corpus: str
@@ -353,7 +371,7 @@ class Audit:
         with read_back(folder, ABOUT, MASK, CLUSTER):
             about = read_json(folder / ABOUT)
             mask, cluster = (np.load(folder / name, allow_pickle=False) for name in (MASK, CLUSTER))
-            near = about.get("near_rules", {})  # audits by older versions lack it
+            near = about.get("near_rules", {})  # missing in audits by older versions
             leaks = about["leak_rules"]
             return cls(corpus=about["corpus"], mask=mask, cluster=cluster, leak_rules=leaks, near_rules=near)
 
@@ -372,8 +390,9 @@ def audit(
 
     held_out: dev and test sets. A row is a leak if it is an exact or near duplicate of a held-out sentence, or shares
     13 consecutive words with one. For held-out sentences of 8 to 12 words, 8 consecutive words are enough. In scripts
-    without blanks, twice as many letters are needed. near_threshold: minimum Jaccard of near duplicates. near_words:
-    minimum edit similarity in words.
+    without blanks, twice as many letters are needed. min_tokens, max_tokens: sentences with fewer or more tokens are
+    flagged as too short or too long. near_threshold: minimum Jaccard of near duplicates. near_words: minimum edit
+    similarity in words of near duplicates.
 
     If the corpus has at least `PAYS` sentences, one process per core reads and compares them.
 
@@ -396,13 +415,13 @@ def audit(
         tokens = pile.tokens(corpus.lengths())
         findings = pile.settle(near_threshold, near_words, report)
     flags = np.stack((*findings.flags, tokens < min_tokens, tokens > max_tokens))
-    mask: npt.NDArray[np.uint8] = np.packbits(flags, axis=0, bitorder="little")[0]  # bit i is FLAGS[i]
+    mask: npt.NDArray[np.uint8] = np.packbits(flags, axis=0, bitorder="little")[0]  # bit i is set if FLAGS[i] applies
     rules = {"leak_rules": findings.leak_rules, "near_rules": findings.near_rules}
     return Audit(corpus=corpus.fingerprint, mask=mask, cluster=findings.cluster, **rules)
 
 
 def leaks(texts: Sequence[str], held_out: Sequence[Corpus]) -> BoolArray:
-    """Return a mask of the texts that `audit` would flag as leaks of these corpora, `(n,)`."""
+    """Return a mask (n,) of the texts that `audit` would flag as leaks. held_out: dev and test sets."""
     with closing(Pile()) as pile:
         first = Reading()
         for split in held_out:
@@ -413,7 +432,7 @@ def leaks(texts: Sequence[str], held_out: Sequence[Corpus]) -> BoolArray:
 
 
 def near_duplicates_of(row: int, audit: Audit, limit: int = 20) -> IntArray:
-    """Return up to `limit` other rows of the cluster of `row`, ascending."""
+    """Return up to `limit` exact and near duplicates of `row`, ascending: the other rows of its cluster."""
     rows = np.flatnonzero(audit.cluster == audit.cluster[row])
     others: IntArray = rows[rows != row]
     return others[:limit]
@@ -424,7 +443,7 @@ def differing(text: str, other: str, most: int = 3) -> str:
     own, others = tokenize(text), tokenize(other)
     places = [
         f"{' '.join(own[a:b]) or '(nothing)'} -> {' '.join(others[c:d]) or '(nothing)'}"
-        # autojunk would ignore words that are frequent in a long text.
+        # Turn off autojunk, which would ignore words that are frequent in a long text.
         for change, a, b, c, d in SequenceMatcher(None, own, others, autojunk=False).get_opcodes()
         if change != "equal"
     ]

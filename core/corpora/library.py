@@ -1,6 +1,6 @@
 """Seal, list, find, rename and remove the corpora of a project.
 
-To seal a corpus is to store it under the fingerprint of its content. A sealed corpus never changes.
+Sealing stores a corpus in a folder named by the fingerprint (hash) of its content. A sealed corpus never changes.
 """
 
 import errno
@@ -24,7 +24,7 @@ from core.shown import shown
 from core.text.sentence import Sentence
 from core.text.words import Tokens
 
-_FINGERPRINT = re.compile(r"[0-9a-f]{24}")  # checked before a path is built, because file names have a maximum length
+_FINGERPRINT = re.compile(r"[0-9a-f]{24}")  # checked before use in a path, because file names have a maximum length
 
 
 class Library:
@@ -43,7 +43,7 @@ class Library:
         tokens: Tokens = "words",
         describe: Callable[[], Mapping[str, object]] = dict,
     ) -> Corpus:
-        """Store a stream of sentences as a corpus in blocks, and name its folder by the fingerprint of its content.
+        """Store a stream of sentences as a corpus, in a folder named by the fingerprint of its content.
 
         tokens: see `Corpus`. describe: called at the end; its result (a reader's report) is added to `origin`.
         If a corpus with the same content exists, it gets `name` as a further name. If another corpus has the name, a
@@ -89,7 +89,7 @@ class Library:
         return _FINGERPRINT.fullmatch(fingerprint) is not None and _readable(self.folder / fingerprint) is not None
 
     def unreadable(self) -> Sequence[Path]:
-        """Return the paths of descriptions (about.json) that are damaged or missing. `list` skips their corpora."""
+        """Return the paths of about.json files that are damaged or missing. `list` leaves out their corpora."""
         folders = sorted(path for path in self.folder.glob("*") if _FINGERPRINT.fullmatch(path.name))
         return [path / ABOUT for path in folders if path.is_dir() and _readable(path) is None]
 
@@ -120,9 +120,9 @@ class Library:
         return matches[0]
 
     def recall(self, fingerprint: str, n_sentences: int = 0) -> Corpus:
-        """Return a corpus by fingerprint.
+        """Return a corpus by its fingerprint.
 
-        For a removed corpus, return an object that has only its size; reading its sentences raises CorpusError.
+        For a removed corpus, return a placeholder with `n_sentences`. Reading its sentences raises CorpusError.
         """
         try:
             return self.find(fingerprint)
@@ -140,7 +140,7 @@ class Library:
         """Delete a corpus. reference: see `find`."""
         corpus = self.find(reference)
         removed = corpus.path.with_name(f".removed-{corpus.fingerprint}")
-        corpus.path.rename(removed)  # rename it first, so that no reader finds a half-deleted corpus
+        corpus.path.rename(removed)  # rename the folder first, so that no reader finds a half-deleted corpus
         shutil.rmtree(removed)
 
     def rename(self, reference: str, name: str) -> Corpus:
@@ -155,7 +155,7 @@ class Library:
         return _names(path, lambda names: [*names, name] if free and name not in names else names)
 
     def _free(self, name: str, fingerprint: str = "") -> str:
-        """Return `name`, with a number if a corpus other than `fingerprint` has it."""
+        """Return `name`, with a number added if a corpus other than `fingerprint` has this name."""
         taken = {bearer for corpus in self.list() if corpus.fingerprint != fingerprint for bearer in corpus.names}
         numbered = (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3)))
         return next(candidate for candidate in numbered if candidate not in taken)
@@ -181,9 +181,9 @@ def _names(path: Path, change: Callable[[list[str]], list[str]]) -> Corpus:
 
 
 def _last_changed(path: str) -> tuple[int, Corpus]:
-    """Return the time at which a corpus's description last changed, in ns, and the corpus.
+    """Return the time at which a corpus's about.json last changed, in ns, and the corpus.
 
-    Descriptions are replaced as a whole, so a cached description is valid until its file changes.
+    about.json is always replaced as a whole, so its cached content is valid until the file changes.
     """
     status = os.stat(f"{path}/{ABOUT}")
     return status.st_mtime_ns, _described(path, status.st_mtime_ns, status.st_size, status.st_ino)
@@ -192,7 +192,7 @@ def _last_changed(path: str) -> tuple[int, Corpus]:
 @lru_cache(2048)
 def _described(folder: str, changed: int, size: int, inode: int) -> Corpus:
     path = Path(folder)
-    about = read_json(path / ABOUT)  # unknown keys of a newer version are ignored
+    about = read_json(path / ABOUT)  # may have further keys from a newer version, which are ignored
     names = about["names"]
     texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if about["fingerprint"] != path.name or not texts or set(map(type, about["types"].values())) - {int}:
@@ -211,7 +211,7 @@ def _described(folder: str, changed: int, size: int, inode: int) -> Corpus:
 
 
 def _dated(path: str) -> tuple[int, Corpus] | None:
-    """Return `_last_changed`, or None if there is no corpus or its description is damaged."""
+    """Return the result of `_last_changed`; None if there is no corpus or its about.json is damaged."""
     try:
         return _last_changed(path)
     except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
@@ -219,7 +219,7 @@ def _dated(path: str) -> tuple[int, Corpus] | None:
 
 
 def _readable(path: Path) -> Corpus | None:
-    """Return the corpus in a folder; None if there is none or its description is damaged."""
+    """Return the corpus in a folder; None if there is no corpus or its about.json is damaged."""
     dated = _dated(str(path))
     return dated and dated[1]
 

@@ -25,19 +25,19 @@ from core.text.sentence import Sentence
 
 SECONDS = 60  # time limit for all files together
 MOST_FILES = 2_000
-MOST_ALONE = 30  # maximum number of files to read in one process each after the shared process has died
-LOOKED_INTO = 8  # number of files read per extension and folder if there are more than 24
-_READ = 8_000  # sentences read per file
-_SECONDS = 1.5  # seconds per file
-_SAMPLE, _WORDS = 500, 1_500  # per file: sentences whose words are counted, and number of most frequent words kept
-_LONG = 80  # tokens; if half of the rows are longer, the rows are documents
+MOST_ALONE = 30  # Maximum number of files to read again, each in its own process, after the shared process has died.
+LOOKED_INTO = 8  # Number of files to read of a folder that has more than 24 files with one extension.
+_READ = 8_000  # Maximum number of sentences to read per file.
+_SECONDS = 1.5  # Time limit per file.
+_SAMPLE, _WORDS = 500, 1_500  # Sentences per file whose words are counted; most frequent words per file that are kept.
+_LONG = 80  # If half of a file's rows have more than 80 tokens, they are taken for documents, not sentences.
 
 _process = Isolated(__name__, "import this file alone, with the form for all options", SECONDS)
 ready = _process.ready
 
 
 def looks(paths: Sequence[Path]) -> list[Look]:
-    """Read the beginning of every file in `paths` (files, folders and archives).
+    """Return the findings for every file in `paths` (files, folders and archives), from the beginnings of the files.
 
     Errors: those of `files_of`; ResourceError.
     """
@@ -57,14 +57,14 @@ def looks(paths: Sequence[Path]) -> list[Look]:
 
 
 def _asked(paths: Sequence[Path], only: Sequence[str] | None) -> list[Look]:
-    from pydantic import TypeAdapter  # imported here, because the other process then starts faster
+    from pydantic import TypeAdapter  # imported here, so that the separate process starts faster
 
     answered = _process.ask(paths[0].name, paths=list(map(str, paths)), only=only)
     return TypeAdapter(list[Look]).validate_python(answered)
 
 
 def answer(paths: Sequence[str], only: Sequence[str] | None) -> list[dict[str, Any]]:
-    """Return the looks of `paths` as JSON values. Called in the separate process.
+    """Return the findings for every file in `paths` as JSON values. Called in the separate process.
 
     only: names of the files to read; None to read a few files of each kind.
     """
@@ -75,14 +75,14 @@ def answer(paths: Sequence[str], only: Sequence[str] | None) -> list[dict[str, A
             seen[file] = look(file, listing)
     unread = list[Look]()
     for name, why in listing.left_out.items():
-        inside = (Path(path) / name for path in paths)  # a file inside an archive has no path, so its size is 0
+        inside = (Path(path) / name for path in paths)  # no path exists for a file in an archive, so its size is 0
         size = next((file.stat().st_size for file in inside if file.is_file()), 0)
         unread.append(Look(name=name, bytes=size, problem=why))
     return [asdict(each) for each in (*_with_others(seen, listing), *unread)]
 
 
 def files_of(paths: Sequence[Path]) -> Listing:
-    """List all files in `paths` (files, folders and archives). Errors: those of `listed`; ReadError for too many."""
+    """List all files in `paths` (files, folders, archives). Errors: those of `listed`; ReadError for too many files."""
     options = ReadOptions(others=tuple(str(path) for path in paths[1:]), part=ALL_PARTS)
     listing = listed(paths[0], options)
     if len(listing.files) > MOST_FILES:
@@ -94,7 +94,7 @@ def files_of(paths: Sequence[Path]) -> Listing:
 
 
 def _few_of_each(listing: Listing) -> list[Path]:
-    """Return the files to read: up to 24 per folder and extension; if there are more, only the first `LOOKED_INTO`."""
+    """Return the files to read. If a folder has over 24 files with one extension, read the first `LOOKED_INTO`."""
     kinds = defaultdict[tuple[Path, str], list[Path]](list)
     for file in listing.files:
         kinds[file.parent, suffix(file)].append(file)
@@ -102,7 +102,7 @@ def _few_of_each(listing: Listing) -> list[Path]:
 
 
 def _with_others(seen: Mapping[Path, Look], listing: Listing) -> list[Look]:
-    """Return a look for every file. The look of an unread file is estimated from similar files in its folder."""
+    """Return a `Look` for every file. For unread files, it is estimated from similar files in the same folder."""
     by_kind = defaultdict[tuple[Path, str], list[Look]](list)
     for file, each in seen.items():
         if not each.problem:
@@ -169,7 +169,7 @@ def _first(file: Path, kind: FileKind, listing: Listing) -> tuple[list[Sentence]
             first = ledger.report.problems[0]
             raise ReadError(file.name, first.line, f"{first.reason}; none of its rows could be kept.")
         return sentences, min(FIRST_PAGES / max(ledger.report.pages, 1), 1.0)
-    # Keep the share below 1, because 1 means that all sentences were counted.
+    # Limit the share to less than 1, because 1 means that all sentences were counted.
     return sentences, min(max(*done, 1) / size, 0.999)
 
 

@@ -2,14 +2,15 @@
 
 All pairs are found, except in large buckets. Prefix filtering (Chaudhuri 2006; Bayardo 2007) sorts every set in one
 common order, rarest members first. Let two sets have n and m members and a Jaccard >= t. They share a member that is
-among the first n - ceil(t n) + 1 members of one set and the first m - ceil(t m) + 1 of the other. Few candidates
-remain, because the first 5-grams of most sentences occur in no other sentence. Each candidate is checked by its true
-Jaccard. MinHash bands would miss pairs: at J = .8, 14 bands of 8 hashes find 92% of them and compute 112 hashes per
-5-gram (SOURCES.md, Near duplicates).
+among the first n - ceil(t n) + 1 members of one set and the first m - ceil(t m) + 1 of the other set. Few candidates
+remain, because the first 5-grams of most sentences occur in no other sentence. The exact Jaccard of each candidate pair
+is then computed. MinHash bands would miss pairs: at a Jaccard of .8, 14 bands of 8 hashes find 92% of the pairs and
+compute 112 hashes per 5-gram (SOURCES.md, Near duplicates).
 
-The exception: buckets of more than `BUCKET` rows (for example a thousand variants of a template) are divided into new
-buckets by two MinHashes, six times. In a bucket that is still large, each row is compared only with the first row and
-with its neighbours. This keeps a template in one cluster and the time linear.
+A bucket is the set of rows that share a rare 5-gram. Buckets of more than `BUCKET` rows (for example a thousand
+variants of a template) are divided into new buckets by two MinHashes, six times. In a bucket that is still large, each
+row is compared only with the first row and with its neighbours. All variants of a template then form one cluster, and
+the time stays linear in the number of rows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,14 +24,15 @@ from core.corpora.grams import HASH_BITS, Gathered, UIntArray, mix
 from core.reporter import Reporter
 from core.results import IntArray
 
-BUCKET = 64  # maximum number of rows with a common rare 5-gram for which all pairs are compared
-_NEIGHBOURS = 4  # number of following rows that each row of a large bucket is compared with
-_ROWS = 1 << 14  # rows, or pairs of rows, processed at a time
-_PAIRS = 1 << 17  # candidates compared at a time
+BUCKET = 64  # In a bucket of more than 64 rows, not all pairs are compared.
+_NEIGHBOURS = 4  # Number of following rows with which each row of a large bucket is compared.
+_ROWS = 1 << 14  # Number of rows, or of pairs of rows, processed at a time.
+_PAIRS = 1 << 17  # Number of candidate pairs yielded at a time.
 
 Pairs = tuple[IntArray, IntArray]
-RANGE = 1 << 16  # rows per block of prefixes; there are as many ranges of hashes as blocks
-_SPLITS = 6  # at J = .8, one pair in 460 is separated in all six: (1 - .8**2)**6
+RANGE = 1 << 16  # Number of rows per block. Hashes are compared in as many ranges as there are blocks.
+# Large buckets are divided six times. Of pairs with Jaccard .8, one in 460 never shares a key: (1 - .8**2)**6.
+_SPLITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def find_pairs(
 ) -> tuple[Pairs, IntArray]:
     """Return the near duplicates within buckets, each pair once, and the rows of large buckets.
 
-    all_large: also compare some pairs within large buckets.
+    all_large: True to compare some pairs within large buckets too.
     """
     candidates = _candidates(bucketed.packed, row_bits, all_large=all_large)
     near = [np.stack(each) for each in _weigh(bucketed.sets, candidates, threshold, report)]
@@ -66,7 +68,8 @@ def overlaps(sets: Gathered, i: IntArray, j: IntArray) -> IntArray:
     assert len(i) < 1 << (64 - HASH_BITS)
     left, n_left = sets.gather(i)
     right, n_right = sets.gather(j)
-    # With the pair's number in the upper bits, the members of all pairs form one ascending list for one binary search.
+    # With the number of its pair in the upper bits, the members of all pairs form a single ascending array, which one
+    # call of `searchsorted` can search.
     number = np.arange(len(i), dtype=np.uint64) << np.uint64(HASH_BITS)
     haystack, needles = left + np.repeat(number, n_left), right + np.repeat(number, n_right)
     # If no row of `i` has members, the index below would be -1.
@@ -77,14 +80,14 @@ def overlaps(sets: Gathered, i: IntArray, j: IntArray) -> IntArray:
 
 
 def _candidates(packed: UIntArray, row_bits: int, *, all_large: bool) -> Iterator[Pairs]:
-    """Yield candidate pairs: all pairs of a small bucket, and with `all_large` some pairs of a large one.
+    """Yield candidate pairs: all pairs of each small bucket and, if `all_large`, some pairs of each large bucket.
 
     In a large bucket, each row is paired with the first row and with the next `_NEIGHBOURS` rows.
     """
     key = packed >> np.uint64(row_bits)
     rows = (packed & np.uint64((1 << row_bits) - 1)).astype(np.int64)
     sizes, starts = run_sizes(key), run_starts(key)
-    # Each row is paired with the rows after it in its bucket, so no pair occurs twice there.
+    # Each row is paired only with later rows of its bucket, so that no pair occurs twice in a bucket.
     behind = starts + sizes - 1 - np.arange(len(key))
     large = sizes > BUCKET
     follow = np.where(large, np.minimum(behind, _NEIGHBOURS) if all_large else 0, behind)
@@ -104,13 +107,13 @@ def _candidates(packed: UIntArray, row_bits: int, *, all_large: bool) -> Iterato
 
 
 def _weigh(sets: Gathered, candidates: Iterator[Pairs], threshold: float, report: Reporter) -> Iterator[Pairs]:
-    """Yield the near duplicates among the candidates, each pair once per batch."""
+    """Yield the near duplicates among the candidates. No pair occurs twice within a batch of candidates."""
     sizes = sets.counts
     for i, j in candidates:
         report.check()
         low, high = np.minimum(i, j), np.maximum(i, j)
         smaller, larger = np.minimum(sizes[i], sizes[j]), np.maximum(sizes[i], sizes[j])
-        # The Jaccard is at most smaller / larger.
+        # The Jaccard of two sets is at most smaller / larger, so other pairs need no comparison.
         fits = (low < high) & (smaller >= threshold * larger - 1e-9)
         both = np.unique(low[fits].astype(np.uint64) << np.uint64(32) | high[fits].astype(np.uint64))
         for done in range(0, len(both), _ROWS):
@@ -123,20 +126,20 @@ def _weigh(sets: Gathered, candidates: Iterator[Pairs], threshold: float, report
 
 
 def run_starts(key: UIntArray) -> IntArray:
-    """Return the start of the run of equal keys around each position, shape (n,)."""
+    """Return, for each position, the start of its run of equal keys, shape (n,)."""
     first = np.ones(len(key), np.bool_)
     first[1:] = key[1:] != key[:-1]
     return np.maximum.accumulate(np.where(first, np.arange(len(key)), 0))
 
 
 def run_sizes(key: UIntArray) -> IntArray:
-    """Return the length of the run of equal keys around each position, shape (n,)."""
+    """Return, for each position, the length of its run of equal keys, shape (n,)."""
     starts = run_starts(key)
     return np.bincount(starts, minlength=len(key))[starts] if len(key) else starts
 
 
 def near_sets(sets: Gathered, live: IntArray, threshold: float, report: Reporter) -> Iterator[Pairs]:
-    """Yield pairs `(i, j)`, i < j, of rows in `live` with Jaccard >= threshold; a pair may come more than once.
+    """Yield pairs `(i, j)`, i < j, of rows in `live` with Jaccard >= threshold; a pair may be yielded more than once.
 
     sets: distinct hashes below `2**HASH_BITS` per row, ascending. An empty row has no near duplicates. live: numbers of
     the rows to compare.
@@ -174,7 +177,7 @@ def near_sets(sets: Gathered, live: IntArray, threshold: float, report: Reporter
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """The common order of members, by rarity. seen: table of counts, see `_rarity`."""
+    """Values that determine the common order of members and the prefixes. seen: table of counts, see `_rarity`."""
 
     threshold: float
     row_bits: int
@@ -184,8 +187,8 @@ class _Order:
 def _bounds(entries: Sequence[UIntArray], row_bits: int) -> list[int]:
     """Return the starts of the ranges of hashes, followed by the end of the last range.
 
-    The largest block has about the same number of entries in each range. Equal ranges would not achieve this, because
-    prefixes prefer low hashes among equally rare members.
+    The largest block has about the same number of entries in each range. Ranges of equal width would not achieve this,
+    because among equally rare members, a prefix has the members with the lowest hashes.
     """
     hashes = max(entries, key=len) >> np.uint64(row_bits)
     inner = hashes[np.arange(1, len(entries)) * len(hashes) // len(entries)] if len(hashes) else hashes
@@ -195,7 +198,7 @@ def _bounds(entries: Sequence[UIntArray], row_bits: int) -> list[int]:
 def _bucketed(entries: Sequence[UIntArray], low: int, high: int, sets: Gathered, row_bits: int) -> Bucketed:
     """Return the rows that share a hash between `low` and `high`. entries: sorted entries of each block."""
     packed = np.sort(_between(entries, low, high, row_bits))
-    # A hash with a single entry gives no pair.
+    # Drop hashes with a single entry, which give no pair.
     packed = packed[run_sizes(packed >> np.uint64(row_bits)) > 1]
     own = packed & np.uint64((1 << row_bits) - 1)
     rows, place = np.unique(own.astype(np.int64), return_inverse=True)
@@ -213,10 +216,10 @@ def _between(entries: Sequence[UIntArray], low: int, high: int, row_bits: int) -
 
 
 def _prefixes(sets: Gathered, live: IntArray, order: _Order, report: Reporter) -> UIntArray:
-    """Return sorted entries `hash << row_bits | row` of each row's prefix, without members that occur only once."""
+    """Return sorted entries `hash << row_bits | row` for the members in each row's prefix that other rows have too."""
     row_bits, low_bits = order.row_bits, np.uint64(len(order.seen) - 1)
-    # Hash and row share 64 bits. If row numbers need more than 24 bits, the hash loses its lowest bits. A collision
-    # then costs a comparison, but no pair is lost.
+    # A hash and a row number share 64 bits. If row numbers need more than 24 bits, the hash loses its lowest bits.
+    # Collisions of shortened hashes cost comparisons, but no pair is lost.
     drop = np.uint64(max(0, HASH_BITS + row_bits - 64))
     packed = []
     for done in range(0, len(live), _ROWS):
@@ -228,8 +231,8 @@ def _prefixes(sets: Gathered, live: IntArray, order: _Order, report: Reporter) -
         # Sort each row's members by rarity, then by hash. The filter needs this order to be the same for all rows.
         key = np.sort(row << np.uint64(HASH_BITS + 8) | rarity << np.uint64(HASH_BITS) | values)
         rank = np.arange(len(key)) - np.repeat(np.cumsum(counts) - counts, counts)
-        # Prefix filter: two sets of Jaccard >= t share one of the (1 - t) n + 1 rarest members of each. 1e-9 is
-        # subtracted before rounding up, because .55 * 100 is slightly above 55, and 56 would lose a member.
+        # Prefix filter: two sets with Jaccard >= t share a member that is among the (1 - t) n + 1 rarest of each set.
+        # 1e-9 is subtracted before rounding up, because .55 * 100 is slightly above 55, and 56 would lose a member.
         kept = rank < np.repeat(counts - np.ceil(order.threshold * counts - 1e-9).astype(np.int64) + 1, counts)
         # Drop members that occur once, because no other row has them.
         kept &= (key >> np.uint64(HASH_BITS)) & np.uint64(255) != 1
@@ -239,7 +242,7 @@ def _prefixes(sets: Gathered, live: IntArray, order: _Order, report: Reporter) -
 
 
 def _rarity(sets: Gathered, live: IntArray, report: Reporter) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """Return a table of `2**k` counts, up to 255 each; a member's low bits are its slot.
+    """Return a table with `2**k` counts of members, at most 255 each. The low bits of a member are its slot (index).
 
     If two members share a slot, they seem more frequent than they are. This costs time but loses no pair.
     """
@@ -264,9 +267,10 @@ def slots(members: int) -> int:
 
 
 def _split(sets: Gathered, rows: IntArray, row_bits: int, salt: int, report: Reporter) -> UIntArray:
-    """Return sorted entries `key << row_bits | row`.
+    """Divide rows into buckets of equal keys. Return sorted entries `key << row_bits | row`.
 
-    A key combines two MinHashes, so two rows with Jaccard J have the same key with probability J**2.
+    A key combines two MinHashes, so two rows with Jaccard J have the same key with probability J**2. salt: number of
+    the division; each division has different keys.
     """
     packed = np.zeros(len(rows), np.uint64)
     for done in range(0, len(rows), _ROWS):

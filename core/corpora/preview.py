@@ -1,4 +1,4 @@
-"""Read previews and Arrow files in a separate process, because a forged file may kill the process that reads it."""
+"""Preview files and check Arrow files in a separate process, because a forged file may kill the process reading it."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -20,11 +20,11 @@ ready = _process.ready
 
 
 def preview(path: Path, options: ReadOptions) -> Preview:
-    """Return the result of `readers.sniff`, computed in a separate process within 20 seconds.
+    """Return the result of `readers.sniff`, which runs in a separate process for at most 20 seconds.
 
     Errors: those of `sniff` and `Isolated.ask`.
     """
-    from pydantic import TypeAdapter  # imported here, because the other process then starts faster
+    from pydantic import TypeAdapter  # imported here, so that the separate process starts faster
 
     answered = _process.ask(path.name, path=str(path), options=asdict(options), whole=False)
     return TypeAdapter(Preview).validate_python(answered)
@@ -33,7 +33,7 @@ def preview(path: Path, options: ReadOptions) -> Preview:
 def dry_run(path: Path, options: ReadOptions) -> None:
     """Read every Parquet and Arrow file in `path` to its end in a separate process, before the import reads it.
 
-    Native code reads these files, and a forged file may crash it. Errors: ResourceError if a file kills that process.
+    Native code reads these files, and a forged file may crash it. Errors: ResourceError if a file kills the process.
     """
     for file in files_of(path, options):
         if looks_like_arrow(file):
@@ -43,7 +43,8 @@ def dry_run(path: Path, options: ReadOptions) -> None:
 def answer(path: str, options: Mapping[str, Any], *, whole: bool) -> dict[str, object] | None:
     """Return the preview of a file as JSON values. Called in the separate process.
 
-    whole: True to read the file to its end and return None. Errors are then ignored, because the import reports them.
+    whole: True to read the file to its end and return None. Errors are then ignored, because the import will report
+    them.
     """
     file, asked = Path(path), ReadOptions(**options)
     if not whole:

@@ -1,7 +1,7 @@
 """Propose a role for each of several files, by their labels, names, sizes and words. This module reads no files.
 
 The similarity of two texts is the Bhattacharyya coefficient of the frequencies p and q of their content words: the sum
-of sqrt(p q). It is 1 for equal frequencies, 0 if no word is common.
+of sqrt(p q) over all words. It is 1 for equal frequencies, and 0 if the texts have no word in common.
 """
 
 import re
@@ -19,16 +19,17 @@ from core.terms import labels_in_words, role_in_words
 LABELS = ("train", "dev", "test")
 DIVIDE, SOURCE, UNUSED = "divide", "source", ""
 FILE_ROLES = ("task", "domain", *LABELS, DIVIDE, SOURCE)
-MOST_SINGLE = 8  # if a folder has more files of one kind than this, they share a row; else each has a row
-# Whole words of a name. Not \b, because it counts `_` and digits as letters: task_2 contains the word task.
+MOST_SINGLE = 8  # Up to eight files of one kind in a folder have a row each; more files share a row.
+# Whole words in a file name. \b would not find the word task in task_2, because it counts `_` and digits as letters.
 _HINTS = {
     "task": re.compile(r"(?:^|[^a-z])(?:task|target)(?:[^a-z]|$)"),
     "domain": re.compile(r"(?:^|[^a-z])(?:domain|unlabell?ed|background|pile|raw)(?:[^a-z]|$)"),
 }
-SMALL = 5  # a text is small if the domain corpus is at least this many times larger
-# A text becomes the task corpus if it is at least this many times as similar to the labelled text as the domain corpus.
+SMALL = 5  # A text is small if the domain corpus is at least five times larger.
+# A text becomes the task corpus if its similarity to the labelled text is at least 1.2 times that of the domain corpus.
+# For a small text, 0.8 times is enough.
 CLEARLY = 1.2
-ROUGHLY = 0.8  # the same factor for a small text
+ROUGHLY = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One or more files with a proposed role. The fields are keys of `corpus propose --json`.
+    """Row of a proposal: one or more files with a role. The fields are keys of `corpus propose --json`.
 
     part: the role, one of `FILE_ROLES` or `UNUSED`. seen: reason for the role, for the user. exact, long: see `Look`.
     """
@@ -74,13 +75,13 @@ class Row:
     @property
     def possible_roles(self) -> tuple[str, ...]:
         """Roles that the user can give to the files."""
-        if not self.sentences:  # the file cannot be read
+        if not self.sentences:  # a file that cannot be read
             return (UNUSED,)
         return (*FILE_ROLES, UNUSED) if self.labelled else ("task", "domain", SOURCE, UNUSED)
 
 
 class Group:
-    """The files of one row, and the role that is proposed for them."""
+    """Files that share a row of the proposal, and the role that is proposed for them."""
 
     def __init__(self, looks: Sequence[Look]) -> None:
         self.looks, self.files = looks, tuple(look.name for look in looks)
@@ -102,7 +103,7 @@ class Group:
         return names.pop() if len(names) == 1 else ""
 
     def hints(self, role: str) -> bool:
-        """Return True if the names of all files contain a word for `role` ("task" or "domain")."""
+        """Return True if the names of all files contain a word that suggests `role` ("task" or "domain")."""
         return all(_HINTS[role].search(name.lower()) for name in self.files)
 
     def like(self, other: "Group") -> float:
@@ -118,7 +119,7 @@ class Group:
             bytes=sum(look.bytes for look in self.looks),
             sentences=self.sentences,
             exact=all(look.exact for look in self.looks),
-            labelled=self.looks[0].labelled,  # all files of a group are labelled, or none; see `grouped`
+            labelled=self.looks[0].labelled,  # equal for all files of a group, see `grouped`
             part=self.role,
             seen=self.seen + ("; its rows are long and are cut into sentences" if long else ""),
             types=tuple(sorted(self.types)),
@@ -127,7 +128,7 @@ class Group:
 
 
 def likeness(one: Mapping[str, int], other: Mapping[str, int]) -> float:
-    """Return the Bhattacharyya coefficient of two counts of words, 0 to 1; 0 if one is empty."""
+    """Return the Bhattacharyya coefficient of the word counts of two texts, 0 to 1; 0 if a text has no words."""
     n, m = sum(one.values()), sum(other.values())
     return sum(sqrt(one[word] * other[word]) for word in one.keys() & other.keys()) / sqrt(n * m) if n and m else 0.0
 
@@ -138,9 +139,9 @@ def size(group: Group) -> int:
 
 
 def grouped(looks: Sequence[Look]) -> list[list[Look]]:
-    """Group the files of each folder: all documents, and all files of a kind if there are more than `MOST_SINGLE`.
+    """Return groups of files. Within a folder, all documents are a group.
 
-    Every other file is a group of its own.
+    More than `MOST_SINGLE` files of one kind in a folder are a group too. Every other file is a group of its own.
     """
     groups = defaultdict[tuple[str, ...], list[Look]](list)
     for look in looks:
@@ -187,7 +188,7 @@ def _row_name(looks: Sequence[Look]) -> str:
 class Proposal:
     """The proposed roles of all files.
 
-    ask: files of which the user must mark the ones similar to the task; () if there is nothing to ask. held:
+    ask: files among which the user must mark those that are similar to the task; () if this is not necessary. held:
     roles that corpora of the project already have.
     """
 
@@ -202,12 +203,12 @@ class Proposal:
 
     @property
     def joined(self) -> tuple[Row, ...]:
-        """Rows that will be joined into one domain corpus; () if fewer than two rows have this role."""
+        """Rows whose files will be joined into one domain corpus; () if fewer than two rows have this role."""
         rows = tuple(row for row in self.rows if row.part == "domain")
         return rows if len(rows) > 1 else ()
 
     def kept_apart(self) -> "Proposal":
-        """Return the proposal with only the largest of the joined rows as domain corpus; the others become sources."""
+        """Return the proposal with only the largest joined row as domain corpus. Other joined rows become sources."""
         largest = max(self.joined, key=lambda row: row.sentences, default=None)
         rows = [
             replace(row, part=SOURCE, seen="kept separate, to compare")
@@ -232,7 +233,7 @@ def task_of_train(roles: Collection[str]) -> bool:
 
 
 def remaining(given: Iterable[str]) -> tuple[str, ...]:
-    """Return the missing sets among train, dev and test. given: sets that exist."""
+    """Return the sets among train, dev and test that are missing. given: sets that exist."""
     return tuple(role for role in LABELS if role not in set(given))
 
 
@@ -295,7 +296,7 @@ def _label_parts(groups: Sequence[Group], largest: Group | None) -> Group | None
     by_name = defaultdict[str, list[Group]](list)
     for group in family:
         by_name[group.named].append(group)
-    if len(family) == 1 or not by_name.keys() & {"train", ""}:  # no other file to train on
+    if len(family) == 1 or not by_name.keys() & {"train", ""}:  # a single group, or all names suggest dev or test
         _divide([max(family, key=size)], [])
     else:
         _named_parts(by_name)
@@ -334,12 +335,12 @@ def _divide(groups: Sequence[Group], given: Sequence[str]) -> None:
 def _families(groups: Sequence[Group]) -> list[list[Group]]:
     """Divide groups of labelled files into families that use the same entity types.
 
-    A group joins a family if the family's first group has at least half of its types. A group without types joins the
-    family with the most types.
+    A group joins a family if the family's first group has at least half of the types of the joining group. A group
+    without types joins the family with the most types.
     """
     families = list[list[Group]]()
     for group in sorted(groups, key=lambda group: (len(group.types), group.sentences), reverse=True):
-        # Find a family whose largest group has at least half of this group's entity types.
+        # Find a family whose first group has at least half of this group's entity types.
         home = next(
             (each for each in families if len(group.types.keys() & each[0].types.keys()) >= 0.5 * len(group.types)),
             None,
@@ -354,9 +355,9 @@ def _families(groups: Sequence[Group]) -> list[list[Group]]:
 def _ranked(families: Sequence[Sequence[Group]], largest: Group | None) -> list[Sequence[Group]]:
     """Sort the families so that the one that fits the task best comes first.
 
-    Families are sorted by how many of the names train, dev and test their files have, then by size. Next, the families
-    with as many names as the first are compared with `largest`, the largest unlabelled text. The most similar one moves
-    to the front if it is at least twice as similar as the first.
+    Families are sorted by how many of the words train, dev and test occur in their files' names, then by size. The
+    families with as many of these words as the first family are then compared with `largest`, the largest unlabelled
+    text. The family that is most similar to it moves to the front if it is at least twice as similar as the first.
     """
 
     def near(family: Sequence[Group]) -> float:
@@ -406,9 +407,9 @@ def _text_parts(groups: Sequence[Group], labels: Group | None, *, asked: bool) -
 
 
 def _held_out(group: Group) -> bool:
-    """Mark a text with dev or test in its name as unused, because nothing may be trained on it.
+    """Mark unlabelled files as unused if their names contain dev or test, because nothing may be trained on them.
 
-    Return True for such a text.
+    Return True for such files.
     """
     if group.named not in ("dev", "test"):
         return False

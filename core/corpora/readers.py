@@ -27,20 +27,20 @@ __all__ = ["Preview", "Problem", "ReadOptions", "ReadReport", "read", "reason_fo
 
 _DEFAULT = ReadOptions()
 Known = Sequence[tuple[Path, FileKind]]
-_COMPARED = 200  # sentences at the start of each file that are compared with the other files
-_HEARD = 20_000_000  # bytes of all files; a preview measures the annotators' agreement only up to this size
-_LOOKED_AT, _LOOKED_THROUGH = 1_000, 1_000_000  # maximum numbers of rows and characters read to propose a token rule
+_COMPARED = 200  # Number of sentences at the start of each file that are compared with the other files.
+_HEARD = 20_000_000  # A preview measures the annotators' agreement only if all files together have up to 20 MB.
+_LOOKED_AT, _LOOKED_THROUGH = 1_000, 1_000_000  # Maximum numbers of rows and characters read to propose a token rule.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
     """Preview of what `read` will return, from the first rows only.
 
-    encoding: encoding that the user requested. scheme: scheme proposed from the first tags, None without tags. rows:
+    encoding: encoding that the user requested. scheme: label schemes that fit the first tags, None without tags. rows:
     first texts, to show to the user. problems: first rows that would be rejected, skipped or repaired. n_undecodable:
-    number of lines that are not in the encoding. marks: counts of punctuation in the first rows, from which the token
-    rule is proposed; None if the file has its own tokens. agreement: agreement of several annotators; None for one
-    annotator, and for files that are too large. notes: notes on how columns and tags were interpreted.
+    number of lines that cannot be decoded. marks: counts of punctuation in the first rows, from which the token rule is
+    proposed; None if the file has its own tokens. agreement: agreement of several annotators; None for one annotator,
+    and for files that are too large. notes: notes on how columns and tags were interpreted.
     """
 
     format: str
@@ -59,7 +59,9 @@ class Preview:
 
 
 def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
-    """Return format, columns, scheme and the first five rows, without reading the file to its end.
+    """Return a preview of a file or folder: format, columns, label scheme and the first five rows.
+
+    No file is read to its end, except if it is small and annotators must be compared.
 
     Errors: those of `read` that occur in the first rows.
     """
@@ -91,13 +93,13 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
 
 
 def _shown(sentence: Sentence, format: str) -> str:
-    """Return a row of the preview: the text of a sentence; for a list of names, a name with its type."""
+    """Return a row of the preview: the text of a sentence or, for a list of names, a name with its type."""
     types = [entity.type for entity in sentence.entities or ()] if format == NAMES else []
     return f"{sentence.text} ({', '.join(types)})" if types else sentence.text
 
 
 def annotators(path: Path, options: ReadOptions = _DEFAULT) -> tuple[str, ...]:
-    """Return the names of the annotators of a labelled file, folder or archive, sorted; () if it names none.
+    """Return the sorted names of the annotators of a labelled file, folder or archive; () if no name is known.
 
     To read the labels of one annotator, use the options `annotator` and `alone`. Errors: those of `sniff`.
     """
@@ -109,7 +111,7 @@ def annotators(path: Path, options: ReadOptions = _DEFAULT) -> tuple[str, ...]:
 
 
 def _agreement(listing: Listing, options: ReadOptions, scheme: Scheme) -> Agreement | None:
-    """Return the agreement of several annotators; None for a single one, or if the files are larger than `_HEARD`."""
+    """Return the agreement of several annotators; None for one annotator, or if the files are larger than `_HEARD`."""
     if sum(file.stat().st_size for file in listing.files) > _HEARD:
         return None
     return _heard(Panel(None), _readable(listing, options), listing, options, scheme=scheme)
@@ -155,9 +157,9 @@ def read(
     report: updated while reading. rejects: file for rejected rows (JSONL: file, line, kind, reason, raw), created only
     if a row is rejected. progress: called about once per block with (bytes done, total bytes). stage: called with the
     name of each stage; tags are read twice, first to find the scheme, then for the sentences. check: called once per
-    block; may raise to cancel. sources: True to keep the file's own text with each sentence.
-    storing: True if the sentences are only stored. Large files of lines or rows of text may then be read by one process
-    per core, which counts the tokens (`Counted`).
+    block; it may raise an error to cancel. sources: True to also store each sentence's text as it is in the file.
+    storing: True if the sentences are only stored. One process per core may then read a large file of lines or rows of
+    text, and count the tokens (`Counted`).
     Errors: ReadError for a file that cannot be read, for a scheme in doubt, and at the end if no row was kept;
     ConfigError for an unknown scheme.
     """
@@ -256,7 +258,7 @@ def _first_readable(listing: Listing, options: ReadOptions) -> tuple[FileKind, P
 
 
 def _noting_errors(sentences: Iterator[Sentence], kind: FileKind, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of one of several files. An unreadable document counts as one rejected row of the import."""
+    """Yield the sentences of one of several files. If it is an unreadable document, count it as one rejected row."""
     try:
         yield from sentences
     except (ReadError, ResourceError) as error:
@@ -335,7 +337,7 @@ def _panel(
     scheme: Scheme,
     stage: Callable[[str], None],
 ) -> tuple[Panel | None, Agreement | None]:
-    """Return the panel that chooses the labels, and the agreement. Both are None if no text has several annotators.
+    """Return the `Panel` that chooses labels, and the agreement. Both are None if no text has several annotators.
 
     Errors: OptionsError if annotators disagree and the options do not choose one of them.
     """

@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 
 SCHEMES = ("s3", "gs", "gcs", "hdfs", "viewfs", "file")
 _ADDRESS = re.compile(rf"({'|'.join(SCHEMES)})://", re.IGNORECASE)
-# Matches a key before the bucket, and options after the path. A key may contain a slash that was not escaped.
+# Matches the secret parts of an address: a key before the bucket, and options after the path. A key may contain a slash
+# that was not escaped.
 _SECRET = re.compile(r"//[^/@?]*:[^?]*@|//[^/@]*@|\?.*")
-_FOLDERS = ("local", "hdfs")  # file systems in which a file's folder must exist before the file is written
-BLOCK = 1 << 22  # bytes copied at a time
+_FOLDERS = ("local", "hdfs")  # File systems in which a file's folder must exist before the file is written.
+BLOCK = 1 << 22  # Number of bytes copied at a time.
 
 
 def is_address(text: str) -> bool:
-    """Return True if `text` is an address and not a path."""
+    """Return True if `text` is a remote address, not a path."""
     return bool(_ADDRESS.match(text))
 
 
@@ -113,7 +114,7 @@ def _system(address: str) -> "tuple[FileSystem, str]":
         raise PathError("Remote addresses can be used only on the command line; choose a file.")
     if offline() and not address.lower().startswith("file:"):
         raise PathError(f"{named(address)}: this machine is set to stay offline (WINNOW_OFFLINE); choose a file.")
-    # Without a key, pyarrow would otherwise ask a host that the user did not name.
+    # Without this variable, pyarrow asks a metadata host, which the user did not name, for missing keys.
     os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
     try:
         system, path = FileSystem.from_uri(address)
@@ -138,14 +139,17 @@ def _files(system: "FileSystem", path: str, address: str) -> "list[FileInfo]":
 
 
 def _path_below(folder: Path, path: PurePosixPath, top: PurePosixPath) -> Path:
-    """Return a path for a copy of a remote file. It is directly in `folder`, whatever the remote name is."""
+    """Return the local path for a copy of a remote file. It is always directly in `folder`, for any remote path.
+
+    path: path of the remote file. top: remote file or folder that the user named.
+    """
     inside = path.relative_to(top) if path != top else PurePosixPath(path.name)
     name = "_".join(part for part in inside.parts if part not in ("..", ".", "/"))
     return folder / name
 
 
 def _free(path: Path) -> Path:
-    """Return `path`, with a number before its extension if it exists.
+    """Return `path`; if a file with this path exists, add a number before the extension.
 
     Names can collide, because a/b.txt and a_b.txt get the same local name.
     """

@@ -1,6 +1,6 @@
 """Read and change the roles of a project's corpora, stored in `roles.json` as {role: fingerprint}.
 
-The key "before" of the file stores the roles before the last change, so that a user can undo this change.
+The key "before" of this file has the roles before the last change, so that a user can undo this change.
 """
 
 import json
@@ -42,7 +42,7 @@ def _of_corpora_here(home: Path, stored: Mapping[str, object] | None) -> dict[st
 
 def give(home: Path, given: Mapping[str, str | None]) -> None:
     """Assign corpora to roles. None empties a role; roles that are not in `given` keep their corpus."""
-    with locked(home / _LOCK, patience=5):  # two windows may change roles at the same time
+    with locked(home / _LOCK, patience=5):  # two browser windows may change roles at the same time
         former = read(home)
         after = {role: mark for role, mark in {**former, **given}.items() if mark is not None}
         if after != former:
@@ -58,7 +58,7 @@ def undo(home: Path) -> None:
 
 
 def forget(home: Path, gone: Collection[str]) -> None:
-    """Empty the roles of removed corpora."""
+    """Empty the roles of corpora that were removed. gone: fingerprints of these corpora."""
     with locked(home / _LOCK, patience=5):
         _write(home, {role: mark for role, mark in read(home).items() if mark not in gone})
 

@@ -7,8 +7,9 @@ without case, an opening mark, or an item's letter in brackets. 。！？ always
 A full stop does not end a sentence
 - after a title or a reference word (Dr. Sec. Fig. v. vs. cf. e.g. bzw. Sr. ...), or after a word with its number (No.
   4, Art. 5, Ziff. 3, temp. 37.2);
-- after a single letter or a run of them (J. Smith, U.S. Army, b.i.d.), unless a common opener follows (U.S. The ...);
-- after Inc. Ltd. etc. a.m. and the like, unless a common opener follows;
+- after single letters (J. Smith, U.S. Army, b.i.d.), unless a common opener follows: a word that often begins a
+  sentence (U.S. The ...);
+- after Inc. Ltd. etc. a.m. and similar abbreviations, unless a common opener follows;
 - after a number at the start or after a colon (1. The patient; Diagnosis: 1. Anemia);
 - in a date (12. 3. 2019), or in a German ordinal, recognised by the word before it (am 3. Tag, im 2. Stock).
 The rules make errors. Users should split important text by hand before the import.
@@ -38,7 +39,8 @@ _DAY = re.compile(r"[0-3]?\d")
 _MONTH_AND_YEAR, _YEAR = re.compile(r"[01]?\d\.\s?\d{2,4}\b"), re.compile(r"(?:19|20)\d\d\W*")
 _DAY_BEFORE = re.compile(r"\b[0-3]?\d\.\Z")
 
-# These do not end a sentence, because a name, a number or the rest of a citation follows them.
+# A full stop after these abbreviations does not end a sentence, because a name, a number or the rest of a citation
+# follows.
 _NEVER = _words("""
     av avda gem adm al arg arts assoc bd bldg brig bzw ca cap capt cf ch chap cl cmdr col cpl d.h dept dip dir div
     dr dra drs e.g ed eds eg eq eqs esp ex exc excma excmo fasc fed ff fig figs fol gen gov gr hon hr i.e ibid ie
@@ -48,12 +50,13 @@ _NEVER = _words("""
     urt v var vgl viz vol vols vs z.b av bspw civ crim dipl dña entspr evtl exkl fr frl geb ggf ggfs jur lat phil
     zzgl
 """)
-# These end a sentence ("state of the art. The") unless a number, a Roman number, § or a bracket follows ("Art. 5").
+# A full stop after these words ends a sentence ("state of the art. The"), unless a number, § or a bracket follows
+# ("Art. 5", "Art. IV").
 _BEFORE_NUMBER = _words("""
     abd ap apdo app apps apt art az bl buchst cláus cr creat div encl encls exh fol fols hb hct krea lit no nota pág
     págs plt randnr rdnr reg regs rn rz segm tab temp wbc ziff
 """)
-# A single letter after one of these is its label, not an initial: "Annex A.", "letra b."
+# A single letter after one of these words is a label, not an initial: "Annex A.", "letra b."
 _LETTERED = _words("""
     anexo anlage annex appendix apartado buchstabe class exhibit group grade hepatitis letra letter lit option part
     plan schedule section segment stage type typ vitamin
@@ -62,12 +65,13 @@ _MONTHS = _words("""
     januar jänner februar märz april mai juni juli august september oktober november dezember jan feb mär apr jun
     jul aug sept sep okt nov dez
 """)
-_DOSES = _words("b.i.d t.i.d q.i.d q.d q.o.d q.h.s p.r.n p.o s.c i.v i.m h.s v.o")  # end a sentence before a capital
-# A number after one of these is an ordinal in German.
+# A full stop after these dosage abbreviations ends a sentence if a capital follows.
+_DOSES = _words("b.i.d t.i.d q.i.d q.d q.o.d q.h.s p.r.n p.o s.c i.v i.m h.s v.o")
+# In German, a number with a full stop after one of these words is an ordinal ("am 3. Tag").
 _ORDINAL = _words("""
     ab am an beim bis das dem den der des die ein eine einem einen einer eines im jeden jeder pro seit vom zum zur
 """)
-# These end a sentence only if a common opener follows.
+# A full stop after these abbreviations ends a sentence only if a common opener (see `_OPENERS`) follows.
 _MAYBE = _words("""
     a.m abs ave bros co corp dec esq etc feb inc jan jr jul jun ltd ltda llc mar apr aug sep sept oct nov mio mrd
     p.m pty plc s.a s.p.a s.l sq ud uds usw usf approx aprox avg min hr hrs wk wks yr yrs mo mos tabl inj
@@ -125,7 +129,8 @@ def _ends_by_word(text: str, start: int, match: re.Match[str], following: str) -
 
     start: start of the sentence. following: the next word, without marks before it.
     """
-    # Every word of the lists is shorter than 40 characters. Without a limit, text without blanks takes quadratic time.
+    # Look back at most 40 characters, because all abbreviations are shorter. Without a limit, text without blanks would
+    # take quadratic time.
     low = max(start, match.start() - 40)
     word = _last_word(text, low, match.start())
     before = text[low : match.start() - len(word)].rstrip()

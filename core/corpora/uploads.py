@@ -1,4 +1,4 @@
-"""Manage temporary copies in the home: uploads in `uploads/<token>/<file>`, unpacked zip files in `unpacked/<key>/`.
+"""Manage temporary copies in the project's folder: `uploads/<token>/<file>`, and unpacked archives `unpacked/<key>/`.
 
 Copies are deleted after the import, or after a day without use. The size and paths of unpacked files are limited.
 """
@@ -20,13 +20,13 @@ from core.files import read_object, write_atomic
 from core.paths import home, opened
 from core.shown import shown
 
-MAX_UNPACKED = 2 << 30  # bytes of all files in an archive, unpacked
+MAX_UNPACKED = 2 << 30  # maximum size of all files in an archive together, unpacked, in bytes
 _LEFT_OUT = ".left-out.json"
-_LONGEST = 200  # maximum number of bytes of the name of a file or folder
-# Maximum number of bytes and folders of a path in an archive. Linux limits a path, with the home, to 4,096 bytes.
+_LONGEST = 200  # Maximum number of bytes in the name of a file or folder.
+# Maximum number of bytes and of folders in a path within an archive. Linux limits the full path to 4,096 bytes.
 _LONGEST_PATH, _DEEPEST = 1_000, 40
 _BLOCK = 1 << 20
-STALE = 24 * 3600  # seconds without use after which a copy is deleted
+STALE = 24 * 3600  # number of seconds without use after which a copy is deleted
 
 
 def unpacked(path: Path, wanted: Callable[[Path], bool]) -> tuple[Path, Mapping[str, str]]:
@@ -96,7 +96,7 @@ def _taken(archive: ZipFile, member: ZipInfo, folder: Path, wanted: Callable[[Pa
 
 
 def _refusal(inside: PurePosixPath, target: Path, wanted: Callable[[Path], bool]) -> str:
-    """Return why a file of an archive must not be written, "" if it may be written. Only its name is checked."""
+    """Return why a file of an archive must not be unpacked, "" if it may be. Only its path and name are checked."""
     if not inside.parts or inside.is_absolute() or ".." in inside.parts or ":" in inside.parts[0]:
         return "its path leads out of the archive"
     if inside.suffix.lower() == ARCHIVE:
@@ -112,7 +112,7 @@ def _refusal(inside: PurePosixPath, target: Path, wanted: Callable[[Path], bool]
 
 
 def forget(path: Path, home: Path) -> None:
-    """Delete an upload's copy. Deletes nothing outside `home/uploads`."""
+    """Delete an upload. A path outside of `home/uploads` is not deleted."""
     uploads = (home / "uploads").resolve()
     if path.resolve().is_relative_to(uploads) and path.resolve() != uploads:
         with suppress(FileNotFoundError):  # another process may have deleted the copy already

@@ -24,17 +24,17 @@ from core.text.sentence import PLACE, Sentence
 Format = Literal["txt", "jsonl", "csv", "parquet", "folder"]
 FORMATS: Mapping[str, Format] = {".txt": "txt", ".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 COLUMNS = ("id", "text", "row", "score", "rank")
-KEPT = ("doc", "group", *PLACE)  # columns that are exported if the corpus has them
-FLAGGED = ("duplicate", "near_duplicate", "test_leak", "too_short", "too_long")  # one per flag of `hygiene.FLAGS`
-MARKS = ("selected", *FLAGGED)  # columns of True and False in exports from a map
+KEPT = ("doc", "group", *PLACE)  # Columns that are exported if the corpus has them.
+FLAGGED = ("duplicate", "near_duplicate", "test_leak", "too_short", "too_long")  # A column for each of `hygiene.FLAGS`.
+MARKS = ("selected", *FLAGGED)  # Columns with True or False in exports from a map.
 
 
 class Row(TypedDict):
     """A selected sentence.
 
-    row: number of its row in the corpus. score, rank: None for a sentence without a score; rank is 1 for the best.
-    doc, group, file, page: see `Sentence`. more: {further column: value}. marks: {column of `MARKS`: value}; empty for
-    a sentence of T_C, which is neither selected nor checked.
+    row: number of the sentence's row in the corpus. score, rank: None for a sentence without a score; rank is 1 for the
+    best. doc, group, file, page: see `Sentence`. more: {further column: value}. marks: {column of `MARKS`: value};
+    empty for a sentence of T_C, which is neither selected nor checked.
     """
 
     id: str
@@ -50,7 +50,7 @@ class Row(TypedDict):
     marks: NotRequired[Mapping[str, bool]]
 
 
-_BLOCK = 8192  # rows per row group
+_BLOCK = 8192  # number of rows per row group of a Parquet file
 _TYPES = {
     "id": pa.string(),
     "text": pa.string(),
@@ -65,9 +65,9 @@ _TYPES = {
     "tags": pa.list_(pa.string()),
     **dict.fromkeys(MARKS, pa.bool_()),
 }
-_Columns = Mapping[str, pa.DataType]  # {column: its type in Parquet}
-_Values = dict[str, object]  # {column: value} of a row
-_ENDING = re.compile(r"\.[A-Za-z]\w*")  # matches a file extension such as ".doc", but not the ".2pct" of "20.2pct"
+_Columns = Mapping[str, pa.DataType]  # {column: type of the column in Parquet}.
+_Values = dict[str, object]  # {column: value in a row}.
+_ENDING = re.compile(r"\.[A-Za-z]\w*")  # Matches a file extension such as ".doc", but not the ".2pct" of "20.2pct".
 # A spreadsheet computes a cell that begins with one of these characters (OWASP, CSV injection).
 _CELL_START = re.compile(r"(^|;\s*+)(?=[=+\-@\t\r\n＝＋－＠])")
 
@@ -86,9 +86,9 @@ def format_of(path: Path) -> Format:
 def further_names(
     names: Iterable[str], kept: Sequence[str] = (), columns: Sequence[str] = (*COLUMNS, *PLACE)
 ) -> dict[str, str]:
-    """Return {further column: its name in an export}: with the prefix "column_" if another column has the name.
+    """Return {further column: its name in an export}. If another column has the name, it gets the prefix "column_".
 
-    kept, columns: names of the other columns.
+    names: further columns. kept, columns: names of the other columns of the export.
     """
     taken = {*columns, *kept}
     return {name: f"column_{name}" if name in taken else name for name in names}
@@ -105,9 +105,9 @@ def write_selection(
 ) -> int:
     """Write rows (`id, text, row, score, rank`, best first) to a file and return their number.
 
-    marks, kept: columns to write of `MARKS`, and among doc, group, file and page. more: names of further columns.
-    format: None takes the format from `path`'s extension. A txt file has only the texts, one per line. In a csv file, a
-    quote is put before text that a spreadsheet would read as a formula. If writing fails, no file remains.
+    marks: columns of `MARKS` to write. kept: columns to write among doc, group, file and page. more: names of further
+    columns. format: None to use the format of `path`'s extension. A txt file has only the texts, one per line. In a csv
+    file, a quote is put before text that a spreadsheet would read as a formula. If writing fails, no file remains.
     Errors: ConfigError for any other extension; PathError if the file cannot be written.
     """
     writers = {"txt": _txt, "jsonl": _jsonl, "csv": _csv, "parquet": _parquet}
@@ -144,7 +144,7 @@ def write_corpus(
 
 
 def _columns(own: Iterable[str], further: Iterable[str]) -> _Columns:
-    # A further column holds text, also if it has the name of a column that this export lacks, such as "tags".
+    # Further columns are always text, even if they are named like a column that this export lacks, such as "tags".
     return {name: _TYPES[name] for name in own} | dict.fromkeys(further, pa.string())
 
 
@@ -194,7 +194,7 @@ def write_card(folder: Path, *, data_file: str, title: str, about: Mapping[str, 
     legend = "\n`row`: row number in the corpus. `score`: score in the strategy's own unit. `rank`: 1 is the best.\n"
     columns = "" if data_file.endswith(".txt") else legend
     card = folder / "README.md"
-    # JSON is valid YAML, so JSON's quoting is enough for file names.
+    # JSON is valid YAML, so file names that are quoted as in JSON are correct in the YAML header.
     text = f"---\nconfigs:\n- {header}\n---\n\n# {_cell(title)}\n\n| what | value |\n|---|---|\n{table}{columns}"
     with _replacing(card) as out:
         out.write(text.encode())
