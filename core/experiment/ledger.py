@@ -1,4 +1,4 @@
-"""Earlier analyses of a test set: each further one makes a false "helped" more likely (SOURCES.md, Ledger)."""
+"""List earlier analyses of a test set: each one makes a false positive verdict more likely (SOURCES.md, Ledger)."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -15,12 +15,12 @@ from core.runs.store import RunStore
 def earlier_analyses(run: Run, store: RunStore) -> list[EarlierAnalysis]:
     """Return the finished analyses of the test sets of `run`, in the order in which they started.
 
-    Call it when `run` finishes. An analysis is an experiment or a study that compared variants with two seeds or more.
-    A finished study counts once, without its experiments. The experiments of an unfinished study count one by one. An
-    earlier analysis of the same claim counts too: its seeds or other options must differ, or the run would have been
-    reused.
+    Call this function when `run` finishes. An analysis is an experiment or a study that compared variants with two
+    seeds or more. A finished study counts once, without its experiments. The experiments of an unfinished study count
+    one by one. An earlier analysis of the same claim also counts. Its seeds or other options are different, because a
+    run with the same options would have been reused.
     """
-    if run.manifest.parent:  # the run belongs to a study, which has its own ledger
+    if run.manifest.parent:  # The run belongs to a study, and the study lists its earlier analyses.
         return []
     own = _tests(run)
     finished = [each for each in store.list("experiment", "study", state="succeeded") if own & _tests(each)]
@@ -35,7 +35,7 @@ def _tests(run: Run) -> set[str]:
 
 def _claims(runs: Iterable[Run]) -> Iterator[EarlierAnalysis]:
     for run in runs:
-        with suppress(RunError, CorpusError, OSError):  # its result is gone or damaged
+        with suppress(RunError, CorpusError, OSError):  # Skip a run with a missing or damaged result.
             if run.manifest.kind == "study":
                 study = results.read(run, StudyResult)
                 arm, budget, n = study.arm, study.budget, study.replicates

@@ -1,8 +1,8 @@
 """Estimates `labels:+N`: test F1 of `none` with N more labels (SOURCES.md, Power laws).
 
-Taggers are trained on a quarter and on half of L_C, with the seeds of `none`, to measure how F1 grows. Each seed draws
-its own parts, and the smaller part is inside the larger one. No tagger is trained on further labels, so an estimate is
-not a row of the leaderboard.
+To measure how F1 grows, taggers are trained on a quarter and on half of L_C, with the seeds of `none`. Each seed draws
+its own parts of L_C; the quarter is part of the half. No tagger is trained on further labels, so an estimate is not a
+row of the leaderboard.
 """
 
 from collections import defaultdict
@@ -26,15 +26,16 @@ from core.stats.pooled import Estimate
 from core.stats.power_law import Forecast
 from core.tagging.result import collapsed_seeds
 
-SECONDS = 30.0  # assumed seconds to label a sentence, until ENOUGH sentences were labelled on the page Label
-ENOUGH = 10  # number of labelled sentences from which their median time replaces SECONDS
+# Assumed seconds to label a sentence. The median time on the page Label replaces this after ENOUGH labelled sentences.
+SECONDS = 30.0
+ENOUGH = 10
 LEVEL = 0.95
 
 
 def estimates(
     config: ExperimentConfig, lines: Sequence[FinishedLine], train: Corpus, store: RunStore
 ) -> list[MoreLabels]:
-    """Return the estimates that an experiment asks for. lines: all its finished variants. train: L_C."""
+    """Return the estimates of an experiment's arms `labels:+N`. lines: all finished variants. train: L_C."""
     asked = [line for line in lines if line.cell.arm.more]
     if not asked:
         return []
@@ -47,16 +48,16 @@ def estimates(
 
 
 def not_estimated(config: ExperimentConfig, sentences: int) -> list[str]:
-    """Return one sentence per number of further labels whose effect cannot be estimated. sentences: size of L_C."""
+    """Return a sentence for each arm `labels:+N` that cannot be estimated, with the reason. sentences: size of L_C."""
     asked = [arm for arm in map(find, config.arms) if arm.more]
     reasons = {arm.name: lacking(sentences, arm.more, len(config.seeds)) for arm in asked}
     return [f"{name} will not be estimated: {why}." for name, why in reasons.items() if why]
 
 
 def seconds_per_sentence(store: RunStore) -> float | None:
-    """Return the median seconds to label a sentence on the page Label, including later corrections.
+    """Return the median seconds that users took to label a sentence on the page Label, including later corrections.
 
-    Return None if fewer than ENOUGH sentences were labelled on that page. Imported labels have no times.
+    Return None if fewer than ENOUGH sentences were labelled there. Imported labels do not count: they have no times.
     """
     times = defaultdict[tuple[str, str, int], float](float)
     for run in store.list("queue", "draw"):
@@ -67,10 +68,10 @@ def seconds_per_sentence(store: RunStore) -> float | None:
 
 
 def gain(line: MoreLabels, none: Sequence[Run], taggers: int, store: RunStore) -> Forecast | str:
-    """Return the bootstrap samples of an estimate, or the reason why there is none, in words.
+    """Return the bootstrap samples of an estimate; if no estimate is possible, the reason in words.
 
-    none: `finetune` runs of `none`. taggers: number per replicate. Errors: CorpusError, RunError if a run or its
-    evaluation is gone.
+    none: `finetune` runs of `none`. taggers: number of taggers per replicate.
+    Errors: CorpusError; RunError if a run or its evaluation is missing.
     """
     runs = {size: [store.get(run) for run in ids] for size, ids in line.runs.items()}
     runs[line.sentences] = list(none)
@@ -84,7 +85,7 @@ def gain(line: MoreLabels, none: Sequence[Run], taggers: int, store: RunStore) -
 def _estimate(
     config: ExperimentConfig, line: FinishedLine, none: FinishedLine, sentences: int, store: RunStore
 ) -> MoreLabels:
-    """Return one estimate, which assumes SECONDS of labelling per sentence. sentences: size of L_C."""
+    """Return the estimate of one arm `labels:+N`. It assumes SECONDS to label a sentence. sentences: size of L_C."""
     runs: dict[int, list[Run]] = defaultdict(list)
     for chain in line.chains:
         for (size, _), run in chain.tuned.items():
@@ -122,7 +123,10 @@ def _estimate(
 
 
 def _unlearnt(runs: Mapping[int, Sequence[Run]], none: FinishedLine, found: MoreLabels) -> str:
-    """Count the taggers that learnt nothing, on the smallest training set with such taggers; "" if all learnt."""
+    """Describe how many taggers learnt nothing, for the smallest training set with such taggers.
+
+    Return "" if all taggers learnt something.
+    """
     for size, each in {**runs, found.sentences: none.finetunes}.items():
         if n := sum(len(collapsed_seeds(run)) for run in each):
             taggers = sum(len(run.manifest.config["seeds"]) for run in each)

@@ -1,4 +1,4 @@
-"""Next steps after an experiment: use its cheapest variant, or start a larger experiment that finds it."""
+"""Propose the next step after an experiment: use its cheapest variant, or find it by a larger experiment."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -18,17 +18,18 @@ from core.projects.home import kept_per_home
 from core.shown import duration
 from core.shown_command import command
 
-# tagger: use the variant's tagger. label: label more sentences. suggest: label, with the entities that a reference
-# variant finds as suggestions. experiment: repeat the experiment with more replicates.
+# tagger: use the variant's tagger. label: label more sentences. suggest: label more sentences, with the entities that a
+# reference variant finds as suggestions. experiment: repeat the experiment with more replicates.
 Goal = Literal["tagger", "label", "suggest", "experiment"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextStep:
-    """A next step. words: label of its button.
+    """A next step after an experiment.
 
-    run: id of the run that the step uses: a tagger's, a reference variant's, or the experiment's. command: command line
-    for the step; "" if there is none.
+    words: label of the button that starts the step.
+    run: id of the run that the step uses: the run of a tagger, of a reference variant, or of the experiment.
+    command: command line for the step; "" if there is none.
     """
 
     goal: Goal
@@ -38,10 +39,10 @@ class NextStep:
 
 
 def next_steps(run_id: str) -> Sequence[NextStep]:
-    """Return one step per variant that is named as the cheapest, else a larger experiment that would find one.
+    """Return a step for each variant that the result names as the cheapest, else a larger experiment to find it.
 
-    Return () if the experiment compared no costs, if no feasible number of replicates would decide, or if the runs or
-    corpora are gone. Errors: RunError.
+    Return () if the experiment compared no costs, if no feasible number of replicates would be enough, or if runs or
+    corpora are missing. Errors: RunError.
     """
     board = results.board(run_id)
     if board.cheapest and (named := board.cheapest.lines):
@@ -97,9 +98,9 @@ def _decide(run_id: str, options: Options) -> NextStep:
 
 @kept_per_home(8)
 def _seconds(run_id: str, finished: tuple[str, ...]) -> float | None:
-    """Return the seconds that the larger experiment still takes; None if the machine was not timed.
+    """Return the remaining seconds of the larger experiment; None if the speed of this machine was not measured.
 
-    finished: ids of all finished runs, so that the cached value is dropped when another run finishes.
+    finished: ids of all finished runs, so that another finished run invalidates the cached value.
     """
     cost = experiments.cost_if_known(deciding_options(run_id))
     return cost.wall if cost else None

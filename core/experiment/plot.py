@@ -1,4 +1,4 @@
-"""Figures of experiments and studies. `rows` are rows of a leaderboard; F1 is in percent."""
+"""Figures of experiments and studies. The argument `rows` contains rows of a leaderboard; F1 is in percent."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -37,15 +37,15 @@ from core.tagging.result import TypeScores
 
 ARM_A, ARM_B, GOLD = "#0072B2", "#D55E00", "#009E73"
 GREY = "#8F8F8F"
-_ARROWS = ("triangle-left", "triangle-right")  # ends of an interval that is cut
+_ARROWS = ("triangle-left", "triangle-right")  # symbols at the ends of an interval that is too wide for the figure
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 
 
 def seed_dots(rows: Sequence[ArmRow]) -> go.Figure:
-    """Plot one row per arm: a ring for the F1 of each seed, and the verdict's mark at their mean.
+    """Plot one row per variant: a ring for the F1 of each seed, and the symbol of the verdict at their mean.
 
-    A reference variant has no seeds, so it has only the mark.
+    A reference variant has no seeds, so only its symbol is plotted.
     """
     fig = figure(_height(rows), x="test score, one ring per seed", y="")
     names = [plain(line_name(row)) for row in rows]
@@ -64,7 +64,7 @@ def seed_dots(rows: Sequence[ArmRow]) -> go.Figure:
 
 
 def glance(row: ArmRow, rows: Sequence[ArmRow]) -> go.Figure | None:
-    """Draw the intervals of two differences, of a variant to its baseline and to its control, with a line at zero.
+    """Plot the differences of a variant to its baseline and to its control, with intervals and a line at zero.
 
     Return None if the intervals are unknown.
     """
@@ -85,7 +85,7 @@ def glance(row: ArmRow, rows: Sequence[ArmRow]) -> go.Figure | None:
 
 
 def differences(rows: Sequence[ArmRow]) -> go.Figure:
-    """Plot the difference to the baseline and its interval, for every arm except `none`."""
+    """Plot the difference to the baseline, with its interval, for every variant except `none`."""
     compared_with = baseline_words(rows)
     rows = [row for row in rows if row.verdict != "baseline"]
     names = [plain(line_name(row)) for row in rows]
@@ -107,7 +107,7 @@ def differences(rows: Sequence[ArmRow]) -> go.Figure:
 
 
 def _leave_room(fig: go.Figure) -> None:
-    """Widen the x axis so that it shows zero and all marks; Plotly's own range would cut off large marks."""
+    """Widen the x axis so that it shows zero and all symbols; Plotly's default range would cut off large symbols."""
     ends = [0.0, *(x for trace in fig.data for x in trace.x)]
     room = 0.05 * (max(ends) - min(ends)) or 1.0
     fig.update_xaxes(range=[min(ends) - room, max(ends) + room])
@@ -140,7 +140,7 @@ def _arms_down(fig: go.Figure, names: Sequence[str]) -> go.Figure:
 def budget_curve(rows: Sequence[ArmRow]) -> go.Figure:
     """Plot F1 against the number of pre-training sentences, one line per strategy (Mahapatra et al. 2022, Fig. 2).
 
-    An arm with a single amount of text is a point.
+    An arm that was run with only one number of sentences is a single point.
     """
     fig = figure(380, x="sentences pre-trained on", y="test score, mean of the seeds")
     if base := [row for row in rows if row.verdict == "baseline"]:
@@ -161,7 +161,7 @@ def budget_curve(rows: Sequence[ArmRow]) -> go.Figure:
 def label_curve(curve: Sequence[CurvePoint]) -> go.Figure:
     """Plot F1 against the number of labelled sentences (Mahapatra et al. 2022, Fig. 4).
 
-    There is one line per arm, and one dot per draw and seed.
+    There is one line per variant, and one dot per random part of L_C and seed.
     """
     fig = figure(380, x="labelled training sentences", y="test score, mean of draws and seeds")
     points = [(line_name(row), row.train_sentences, row.micro_f1) for row in curve]
@@ -169,7 +169,7 @@ def label_curve(curve: Sequence[CurvePoint]) -> go.Figure:
 
 
 def _lines(fig: go.Figure, points: Sequence[tuple[str, int, Sequence[float]]], template: str) -> go.Figure:
-    """Draw lines. points: (name of a line, x, F1 values); values with the same name and x are pooled."""
+    """Add one line per name, through the mean F1 at each x. points: (name of a line, x, F1 values)."""
     ordered = sorted(points, key=lambda point: point[:2])
     for i, (name, group) in enumerate(groupby(ordered, key=lambda point: point[0])):
         f1s_by_x = {
@@ -200,7 +200,7 @@ def _lines(fig: go.Figure, points: Sequence[tuple[str, int, Sequence[float]]], t
 
 
 def type_differences(rows: Sequence[TypeScores], a: str, b: str, limit: int = 20) -> go.Figure:
-    """Plot F1 of the first `limit` entity types under two variants, joined by a line. a, b: names of the variants."""
+    """Plot F1 of two variants on the first `limit` entity types, joined by a line. a, b: names of the variants."""
     rows = rows[:limit]
     names = [f"{plain(row.type)} ({row.mentions:,})" for row in rows]
     fig = figure(120 + 26 * max(len(rows), 1), x="test score (F1)", y="")
@@ -229,8 +229,8 @@ def type_differences(rows: Sequence[TypeScores], a: str, b: str, limit: int = 20
 def share_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
     """Plot F1 against the share of low-CEIM mentions (Ma et al. 2023, Fig. 4 and 5).
 
-    There is one line per encoder and one panel per test set. A dashed line shows the random set of the same size; error
-    bars are the interval of the difference to it. Return None if fewer than two shares were compared.
+    There is one line per encoder and one panel per test set. A dashed line shows a random training set of the same
+    size. Error bars are the interval of the difference to that set. Return None if fewer than two shares were compared.
     """
     lines = _share_lines(rows)
     if len({share for points in lines.values() for share in points}) < 2:
@@ -239,7 +239,7 @@ def share_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
     fig = make_subplots(1, len(tests), subplot_titles=tests, horizontal_spacing=0.18 / len(tests))
     look = figure(380, x="", y="").layout
     fig.update_layout({name: value for name, value in look.to_plotly_json().items() if "axis" not in name})
-    # Above the panels, the legend would cover their names.
+    # Put the legend below the panels, because above them it would cover their names.
     fig.update_layout(legend={"y": -0.25, "yanchor": "top"}, margin_t=32)
     fig.update_annotations(font_size=13)
     for number, (encoder, points) in enumerate(lines.items()):
@@ -256,7 +256,7 @@ def share_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
 
 
 def _share_lines(rows: Sequence[ArmRow]) -> Mapping[str, Mapping[float, ArmRow]]:
-    """Return {encoder: {share in percent: line}}, sorted; "" for the experiment's own encoder."""
+    """Return {encoder: {share in percent: row}} of the `low-share` arms, sorted; "" is the experiment's own encoder."""
     named = sorted((*split_name(row.arm), number) for number, row in enumerate(rows))
     lines: dict[str, dict[float, ArmRow]] = {}
     for name, encoder, number in named:
@@ -275,7 +275,11 @@ def _draw_share(
     column: int,
     base: ArmRow | None,
 ) -> None:
-    """Draw one encoder's line in one panel. at: {requested share: measured share, percent, on the x axis}."""
+    """Draw the line of one encoder in one panel.
+
+    line: (encoder, {requested share: row}). at: {requested share: measured share in percent, which is x}. number:
+    number of the line. column: number of the panel. base: row of the random training set; None to leave it out.
+    """
     encoder, points = line
     places = [at[share] for share in points]
     colour, symbol = ENTITY_COLOURS[number % len(ENTITY_COLOURS)], _SYMBOLS[number % len(_SYMBOLS)]
@@ -326,9 +330,10 @@ def _reach(test: ArmRow | FurtherTest) -> tuple[float, float]:
 
 
 def source_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
-    """Plot F1 against the number of source tokens, one line per arm, `none` dashed (Dai et al. 2019, Fig. 2).
+    """Plot F1 against the number of source tokens (Dai et al. 2019, Fig. 2).
 
-    Error bars are the interval of the difference to `none`. Return None if every source was used in one size only.
+    There is one line per arm, and a dashed line for `none`. Error bars are the interval of the difference to `none`.
+    Return None if no arm was run with several numbers of source tokens.
     """
     arms = _source_sizes(rows)
     if not arms:
@@ -362,7 +367,7 @@ def source_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
 
 
 def _source_sizes(rows: Sequence[ArmRow]) -> dict[str, list[tuple[int, ArmRow]]]:
-    """Return {arm: [(tokens used from its source, line), ...]}, ascending, for arms that use several sizes."""
+    """Return {arm: [(tokens used from its source, row), ...]}, ascending, for arms run with several numbers."""
     arms: dict[str, list[tuple[int, ArmRow]]] = {}
     for row in rows:
         if tokens := source_tokens(row):
@@ -371,7 +376,11 @@ def _source_sizes(rows: Sequence[ArmRow]) -> dict[str, list[tuple[int, ArmRow]]]
 
 
 def forest(result: StudyResult, of: Asked) -> go.Figure:
-    """Plot the differences of a study with their intervals. A very wide interval is cut off and ends in an arrow."""
+    """Plot the differences of a study with their intervals.
+
+    An interval that is too wide for the figure is cut off and ends in an arrow.
+    of: "reading" for differences to `none`, "choosing" for differences to the control.
+    """
     rows = forest_rows(result, of)
     names = list(labels([row.name for row in rows], 24).values())
     fig = figure(120 + 36 * len(rows), x=f"points of the score<br>over {plain(over(result, of))}", y="")
@@ -385,9 +394,9 @@ def forest(result: StudyResult, of: Asked) -> go.Figure:
 
 
 def _forest_range(rows: Sequence[ForestRow]) -> Interval:
-    """Return the range of the x axis: it shows zero, all differences, and the intervals of the tasks and of their mean.
+    """Return the range of the x axis. It includes zero, all differences, and the intervals of the tasks and their mean.
 
-    The interval on similar tasks, which may be very wide, extends the range by at most half its width on either side.
+    The interval on similar tasks may be very wide. It extends the range by at most half its width on each side.
     """
     known = [row for row in rows if row.known]
     ends = [0.0, *(row.delta for row in rows), *(end for row in known if row.name != OTHERS for end in row.interval)]

@@ -15,16 +15,17 @@ from core.models.networks import ON_ENCODER
 from core.runs import durations, result
 from core.runs.store import Run, RunStore, is_run_id
 
-LEARNT_FROM = ("train", "assisting", "first", "dictionary", "distant", "names")  # inputs whose labels a variant uses
-NAMES = "names"  # format of an imported list of names, which has no labelled sentences
+LEARNT_FROM = ("train", "assisting", "first", "dictionary", "distant", "names")  # Inputs whose labels a variant uses.
+NAMES = "names"  # Format of an imported list of entity names. It contains no labelled sentences.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
     """Cost of using a variant once.
 
-    seconds: computing time of one tagger and of the runs that it needs. labels: number of labelled sentences, without
-    dev and test. downloads: models and vectors that had to be fetched, in words; "" for none.
+    seconds: computing time of one tagger and of the runs that it needs.
+    labels: number of labelled sentences, without dev and test set.
+    downloads: models and word vectors that had to be downloaded, in words; "" for none.
     """
 
     seconds: float
@@ -33,7 +34,7 @@ class Price:
 
 
 def price(found: Run, added: Sequence[Run], reference: str, store: RunStore) -> Price:
-    """Return the cost of a variant: of one tagger of a replicate, and of the runs that this tagger needs.
+    """Return the cost of using a variant once: that of one tagger and of the runs that this tagger needs.
 
     found: the replicate's `finetune` run, or the run of a reference variant. added: the runs that `found` needs.
     reference: kind of a reference variant's run; "" for other variants.
@@ -48,10 +49,11 @@ def price(found: Run, added: Sequence[Run], reference: str, store: RunStore) -> 
 
 
 def labels_used(found: Run, added: Sequence[Run], library: Library) -> int:
-    """Return the number of labelled sentences that a run learnt from, each corpus counted once.
+    """Return the number of labelled sentences that a run learnt from. Each corpus is counted once.
 
-    Lists of names have no labelled sentences. A rebuilt training set counts for at most as many sentences as its
-    source, because the copies were not labelled by hand.
+    Imported lists of names do not count, because they have no labelled sentences. A rebuilt training set counts for at
+    most as many sentences as the set it was made from, because copies were not labelled by hand.
+    found, added: as in `price`.
     """
     inputs = found.manifest.inputs
     marks = {mark for name, mark in inputs.items() if name.partition(".")[0] in LEARNT_FROM}
@@ -73,7 +75,7 @@ def _downloads(finetune: Run, store: RunStore) -> str:
 
 
 def _encoder(name: str, store: RunStore) -> str:
-    """Return an encoder's name or folder in words; "" if it is bundled, or was trained here from a bundled one."""
+    """Return an encoder's name or folder in words; "" if it is a bundled encoder or was trained here from one."""
     while is_run_id(name):
         name = store.get(name).manifest.config["init"]
     if name in (BUNDLED, TINY):

@@ -1,9 +1,9 @@
 """Reference variants of an experiment: other ways to find the entities of its test sets, without training a tagger.
 
-The evaluation of a reference variant comes from a run of one of `KINDS`. An entry of
-`KINDS` holds everything that is special about such a variant. `arms.py` makes its arm from the entry; `config.py`,
-`steps.py` and `cost.py` use it for the run. The name of the arm is the kind's name or, with a value, NAME:VALUE. If a
-user starts a run of these kinds outside an experiment, it is listed below the leaderboards on the same test set
+The evaluation of a reference variant comes from a run of one of the kinds in `KINDS`. An entry of `KINDS` contains
+everything that is special about this kind of variant. `arms.py` creates its arm from the entry; `config.py`, `steps.py`
+and `cost.py` use the entry for the run. The name of the arm is the kind's name or, with a value, NAME:VALUE. If a user
+starts a run of one of these kinds outside an experiment, it is listed below the leaderboards with the same test set
 (`results.py`).
 """
 
@@ -34,13 +34,13 @@ from core.zero_shot import zero_shot
 from core.zero_shot.folders import folder_of
 from core.zero_shot.zero_shot import ZeroShotResult
 
-READ_NAMES = 3e-6  # seconds per token to read the lists of names
-LOOK_UP = 1e-5  # seconds per token to look names up in the test sets and score them
-ANSWER = 2.0  # assumed seconds per sentence for a language model that no earlier run has asked
+READ_NAMES = 3e-6  # Seconds per token to read the entity names of a dictionary.
+LOOK_UP = 1e-5  # Seconds per token to find these names in the test sets and to score the entities.
+ANSWER = 2.0  # Assumed seconds per sentence for a language model that no earlier run has used.
 
 
 class Asked(Protocol):
-    """Options of an experiment that reference variants read."""
+    """The options of an experiment that reference variants use."""
 
     encoder: str
     train: str
@@ -53,7 +53,7 @@ class Asked(Protocol):
 
 
 class Timed(Protocol):
-    """Data for estimating the seconds of a reference variant. `cost.Seconds` implements it."""
+    """Data from which the seconds of a reference variant are estimated. `cost.Seconds` implements this protocol."""
 
     measured: CalibrateResult
     corpora: Mapping[str, Corpus]
@@ -72,20 +72,21 @@ class Timed(Protocol):
 class ReferenceKind:
     """A kind of run that can be a reference variant.
 
-    Its functions get the value in the arm's name, "" if the name has none.
+    The functions `normal`, `summary`, `named`, `options` and `seconds` get the value in the arm's name, "" if the name
+    has no value.
 
-    kind: the kind of run, with the option `test` and the artifacts of `dictionary`.
+    kind: the kind of run. It has the option `test` and writes the same artifacts as the kind `dictionary`.
     value: word for the value, such as FOLDER; "" if the arm's name has no value.
-    normal: returns the normal spelling of a value.
-    summary: describes the arm.
-    named: names the method in a sentence.
+    normal: function that returns the normal spelling of a value.
+    summary: function that returns a description of the arm.
+    named: function that returns words for the method, to use inside a sentence.
     noun: name of the tool that finds the entities, such as "a list of names".
-    options: returns the options of the run, without the test sets, for an experiment or one of its halves.
-    seconds: estimates the run's time, without reading and saving.
-    doing: describes the running step, for the progress of an experiment.
-    check: raises an error if a run with these options would fail now.
-    about: describes a finished run.
-    downloads: names the model that a finished run needed and that is not part of Winnow; "" for none.
+    options: function that returns the options of the run, without test sets, for an experiment or one of its halves.
+    seconds: function that estimates the time of the run, without reading and saving.
+    doing: words for the running step, shown in the progress of an experiment.
+    check: function that raises an error if a run with these options would fail now.
+    about: function that describes a finished run.
+    downloads: function that names the model of a finished run if it is not part of Winnow; else "".
     """
 
     kind: Kind
@@ -122,13 +123,15 @@ def _zero_shot_options(value: str, config: Asked) -> Options:
 
 
 def _zero_shot_seconds(value: str, seconds: Timed) -> float:
-    """Return the seconds to tag dev and test sets: the time of the experiment's encoder, scaled by the models' sizes.
+    """Return the estimated seconds to tag dev and test sets with a ready model.
 
-    Vocabularies do not count towards the sizes, because each word uses only one of their rows.
+    The estimate is the time of the experiment's encoder, scaled by the sizes of both models. The sizes do not include
+    the embeddings of the vocabulary, because each word piece uses only one row of them.
     """
     measured, folder, encoder = seconds.measured, folder_of(value), seconds.config.encoder
     own, usual = sum(file.stat().st_size for file in weights(folder)) / 4, float(measured.parameters)
-    with suppress(ModelError, PathError):  # an encoder may have no folder, and a configuration may lack these numbers
+    # Keep the sizes with vocabulary if an encoder has no folder, or if a model's configuration lacks these numbers.
+    with suppress(ModelError, PathError):
         words = vocabulary_weights(value, folder), vocabulary_weights(encoder, hub.folder_of(encoder))
         own, usual = max(own - words[0], 0.0), max(usual - words[1], 1.0)
     pieces = measured.pieces["train"] * (seconds.corpora["dev"].n_tokens + seconds.tested_tokens)
@@ -146,14 +149,14 @@ def _zero_shot_about(run: Run, _: Library) -> str:
 
 
 def _asked(value: str) -> tuple[str, str]:
-    """Return the model and the address of a value MODEL@ADDRESS."""
+    """Split a value MODEL@ADDRESS and return (model, address)."""
     model, _, address = value.rpartition("@")
     return model, address
 
 
 def _model_at(value: str) -> str:
     model, address = _asked(value)
-    if not model.strip():  # do not quote the value, because its address may contain a password
+    if not model.strip():  # The message does not quote the value, because an address may contain a password.
         raise ConfigError(
             "arms: llm needs a model and the address of its server; write for example "
             "llm:qwen3:8b@http://127.0.0.1:11434/v1."
@@ -172,7 +175,10 @@ def _llm_options(value: str, config: Asked) -> Options:
 
 
 def seconds_per_answer(model: str) -> tuple[float, str]:
-    """Return (seconds per sentence of the last run that asked this language model, else ANSWER; basis in words)."""
+    """Return (seconds per sentence of a language model, sentence that names the basis of this number).
+
+    The seconds are those of the last run with this model; if there is none, ANSWER.
+    """
     for run in RunStore(home()).list("llm", state="succeeded"):
         found = result.read(run, LlmResult) if run.manifest.config["model"] == model else None
         if found and found.seconds:
@@ -184,7 +190,7 @@ def seconds_per_answer(model: str) -> tuple[float, str]:
 
 
 def _llm_seconds(value: str, seconds: Timed) -> float:
-    """Return the seconds to ask about all test sentences, at the pace of the last run that asked the same model."""
+    """Return the estimated seconds in which a language model answers for all test sentences."""
     model, _ = _asked(value)
     sentences = sum(len(corpus) for corpus in (seconds.corpora["test"], *seconds.also_test))
     each, basis = seconds_per_answer(model)
@@ -249,5 +255,8 @@ KINDS: Mapping[str, ReferenceKind] = {
 
 
 def options_of(kind: str, value: str, config: Asked) -> Options:
-    """Return the options of a reference variant's run. config: options of an experiment, or of a half."""
+    """Return the options of a reference variant's run.
+
+    kind, value: kind of the run, and value in the arm's name. config: options of an experiment or of one of its halves.
+    """
     return {"test": (config.test, *config.also_test), **KINDS[kind].options(value, config)}

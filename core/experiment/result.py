@@ -1,8 +1,8 @@
 """Results of `experiment`, `study` and `halves` runs, and the files that these runs store.
 
-artifacts/leaderboard.csv, leaderboard.md    leaderboard of an experiment, for a spreadsheet and for people
+artifacts/leaderboard.csv, leaderboard.md    leaderboard of an experiment, for spreadsheets (csv) and for reading (md)
 artifacts/study.csv, study.md                table of a study
-artifacts/halves.npz                         for each half, its test sentences as rows of the pool
+artifacts/halves.npz                         for each half, the numbers of its test sentences in the pool
 """
 
 import re
@@ -32,11 +32,11 @@ from core.stats.welch import Welch
 from core.tagging import evaluations
 from core.tagging.evaluations import TooLong, TrainInTest
 
-# "not tested" means that the arm changed too few of the requested labels, or that it is a reference variant and no
-# tagger learnt anything.
+# "not tested": the arm changed too few of the requested labels, or it is a reference variant and no tagger learnt
+# anything.
 Word = Verdict | Described | Literal["not tested", "baseline", "control"]
 Interval = tuple[float, float]
-EXPLORATORY = ", exploratory"  # suffix of the answers on an arm that the claim is not about
+EXPLORATORY = ", exploratory"  # added to the answers about an arm if the claim is about another arm
 _TESTED = "halves.npz"
 
 
@@ -44,8 +44,8 @@ _TESTED = "halves.npz"
 class FurtherTest:
     """An arm's F1 on a further test set, in percent.
 
-    test: name of the corpus. micro_f1: one value per seed. sd: None for one seed. delta, interval: difference to its
-    `baseline` in points, with the 95% interval.
+    test: name of the corpus. micro_f1: one value per seed. sd: standard deviation of `micro_f1`; None for one seed.
+    delta, interval: difference to the arm's `baseline` in points, and its 95% interval.
     """
 
     test: str
@@ -58,43 +58,46 @@ class FurtherTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmRow:
-    """A row of the leaderboard: an arm at a budget. F1 in percent, differences in points of F1.
+    """A row of the leaderboard: an arm at a budget. F1 is in percent; differences are in points of F1.
 
     A reference variant has one F1 (one per replicate if halves are swapped), no sd and no dev F1. Its `finetune_runs`
     are the runs that found its entities.
 
-    budget: "" if the arm selects nothing.
-    about: sentence on the arm.
+    budget: budget of the variant; "" if the arm selects nothing.
+    about: sentence that describes the arm.
     sentences, tokens: size of its text for MLM, mean over replicates; tokens is 0 if unknown.
-    micro_f1, dev_f1: F1 on the first test set and on dev, one value per seed. With several `taggers` per replicate, one
-        value per replicate: test F1 of their pooled counts, and their mean dev F1.
+    micro_f1, dev_f1: F1 on the first test set and on the dev set, one value per seed. With several `taggers` per
+        replicate, one value per replicate: test F1 of their pooled counts, and the mean of their dev F1.
     mean, sd: mean and standard deviation of `micro_f1`; sd is None for one seed.
     dev_mean: mean of `dev_f1`.
-    source: fingerprint of the text behind its word vectors or frozen states.
+    source: fingerprint of the corpus for its word vectors or frozen states.
     reference: for a reference variant, the kind of run that found its entities; "" for all others.
     select_run, pretrain_run, label_runs, finetune_run: runs of the first replicate.
     finetune_runs: one run per replicate.
     halves_runs: if halves are swapped, the runs that split the labelled sentences, one per replicate.
-    verdict, why: the verdict in a word, and its reason.
-    helped, chose: answers of the comparisons with its baseline and with its control. None if there is no such
-        comparison, or if a single selection and pre-training cannot give an answer.
-    exploratory: True if the arm is judged, but the claim is about another arm.
-    delta, interval: difference to its `baseline`, at `level` (None for the baseline).
-    delta_random, interval_random: difference to its control, if it has one.
-    estimate, estimate_random: the same differences, with the parts of their variance.
-    wins, ties, losses: numbers of seeds that beat, equal, and lose to the same seed of `none`.
+    verdict, why: the verdict in a few words, and its reason.
+    helped, chose: is the arm better than its baseline (`helped`), and than its control (`chose`)? None if there is no
+        control, or if a single selection and pre-training cannot answer the question.
+    exploratory: True if the arm gets a verdict, but the claim is about another arm.
+    delta, interval, level: difference to its `baseline`, its confidence interval, and the level of the interval. The
+        level is None for the baseline itself.
+    delta_random, interval_random: difference to its control, and the interval; None without a control.
+    estimate, estimate_random: these two differences with the components of their variance.
+    wins, ties, losses: numbers of seeds with a higher, equal and lower F1 than the same seed of `none`.
     seeds_needed: sentence on the number of seeds that would settle the difference.
-    welch: Welch's test, for an arm that borrows labels.
-    hours, gpu_hours: hours of computing by kind of run, with shared work counted for each arm, and their sum.
+    welch: Welch's test, for an arm that adds labels of another corpus.
+    hours: hours of computing by kind of run. Runs that several arms share are counted for each arm.
+    gpu_hours: sum of `hours`.
     f1_per_hour: `delta` per hour of the runs that `none` does not need.
     also: scores on further test sets.
     collapsed: seeds whose tagger learnt nothing.
     unseen_f1: F1 per seed without test sentences that are also in the training set; () if there are no such sentences.
-    changed, wanted: numbers of mentions that rebuilding L_C changed and was asked to change, means over replicates.
-    low_share, mentions: for a training set drawn by CEIM, the share of low-CEIM mentions and the number of measured
-        mentions, means over replicates.
+    changed, wanted: numbers of mentions that rebuilding L_C changed, and that the options asked it to change; means
+        over replicates.
+    low_share, mentions: for a training set drawn by CEIM, the share of mentions with low CEIM and the number of
+        mentions with a CEIM; means over replicates.
     seconds, labels, downloads: cost of using the variant once (`price.py`); None in results of earlier versions.
-    person_seconds: time that a person must work for this variant, in addition to the labels that all variants share.
+    person_seconds: time that a person must work for this variant, in addition to the labels that all variants use.
     """
 
     arm: str
@@ -160,20 +163,21 @@ class ArmRow:
 
     @property
     def n_taggers(self) -> int:
-        """Number of taggers of the variant."""
+        """Number of taggers that were trained for the variant; 0 for a reference variant."""
         return 0 if self.reference else len(self.micro_f1) * self.taggers
 
     @property
     def finetunes(self) -> Sequence[str]:
-        """All `finetune` runs, one per replicate; for a reference variant, the runs that tag the test set."""
+        """All `finetune` runs, one per replicate. For a reference variant, the runs that tag the test set."""
         return self.finetune_runs or (self.finetune_run,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
-    """An arm's F1 on the test set after training on a part of L_C, percent, one value per seed.
+    """Test F1 of a variant trained on a random part of L_C.
 
-    draw: number of the random draw of the part.
+    train_sentences: number of sentences in the part. draw: number of the part among parts of this size.
+    micro_f1: F1 in percent, one value per seed.
     """
 
     arm: str
@@ -186,16 +190,17 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedTest:
-    """The planned test of the claim: the arm named beforehand, against its control, or `none` if it has no control.
+    """The planned test of the claim: is the claim's variant better than its control, or than `none` without a control?
 
-    against: the control, or `none`.
-    looks: numbers of replicates at which the experiment may end.
-    replicates: number of replicates at which it ended.
-    ended: reason for the end. shown, worse: p is at most `bound`. futile: `effect` can hardly be shown any more.
-        complete: the last analysis found no difference.
+    arm, budget: the claim's variant.
+    against: name of the control, or `none`.
+    looks: numbers of replicates after which the experiment may end.
+    replicates: number of replicates after which it ended.
+    ended: reason for the end. shown, worse: p is at most `bound`. futile: `effect` is unlikely to be shown by further
+        replicates. complete: the last analysis found no difference.
     p: two-sided p-value.
     bound: significance level at this analysis.
-    effect: gain to detect, points.
+    effect: gain to detect, in points.
     chance: probability that the last analysis shows `effect`, if it is real.
     why: the outcome in words.
     adjusted: interval of the difference in points, corrected for several analyses (a repeated confidence interval,
@@ -218,12 +223,14 @@ class PlannedTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Multipliers:
-    """Amount of random text, and of labels, that is worth as much as the claim's selection (SOURCES.md, Multipliers).
+    """Amounts of random text and of labels that the claim's selection replaces (SOURCES.md, Multipliers).
 
-    text: tokens that `random` needs for the claim's score. labels: labelled sentences that `random` needs for the
-    score that the claim has with `labels.size` sentences. labels_none: labelled sentences that `none` needs for the
-    same score; this is the worth of pre-training and selection together. A field is None if it was not measured,
-    because there are fewer than two replicates or too little text in D_C.
+    text: number of tokens that `random` needs to reach the claim's score.
+    labels: number of labelled sentences that `random` needs to reach the score of the claim on `labels.size` sentences.
+    labels_none: number of labelled sentences that `none` needs to reach the same score. This is the worth of
+        pre-training and selection together.
+
+    A field is None if it was not measured, because there are fewer than two replicates or D_C has too little text.
     """
 
     arm: str
@@ -234,7 +241,7 @@ class Multipliers:
 
     @property
     def words(self) -> str:
-        """One or two sentences on the worth of the selection, or on the reason why it was not measured."""
+        """One or two sentences that state the worth of the selection, or the reason why it was not measured."""
         name = f"{self.arm} {self.budget}".strip()
         worths = [words for words in (_text(self.text), _labels(self.labels)) if words]
         if not worths:
@@ -249,9 +256,9 @@ class Multipliers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierAnalysis:
-    """A finished experiment or study on the same test set.
+    """An earlier experiment or study on the same test set.
 
-    claim: variant and budget of its claim. replicates: number of seeds or replicates when it ended.
+    run: its id. claim: variant and budget of its claim. replicates: number of seeds or replicates when it ended.
     """
 
     run: str
@@ -261,7 +268,10 @@ class EarlierAnalysis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foretold:
-    """Chance, 0 to 1, that the plan detects a true gain of `effect` points; computed before the first run."""
+    """Power of a plan, forecast before the first run.
+
+    chance: probability that the plan detects a true gain of `effect` points.
+    """
 
     effect: float
     chance: float
@@ -269,13 +279,16 @@ class Foretold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoreLabels:
-    """An estimate of the test F1 of `none` with `more` further labelled sentences, percent. No tagger trained on these.
+    """Estimated test F1 of `none` with `more` further labelled sentences. No tagger was trained on further sentences.
 
-    sentences: size of L_C. f1, gain: the estimates; None if nothing could be estimated, for the reason `why`.
-    interval, gain_interval: their 95% intervals. estimate: the gain with the parts of its variance.
-    runs: {size of a part of L_C: its `finetune` runs, one per seed}. seeds: number of seeds. hours: computing time.
-    person_seconds: time that a person needs to label `more` sentences. measured: True if the time per sentence was
-    measured on the page Label; False if it is assumed.
+    sentences: number of sentences in L_C.
+    f1, gain: estimated F1 in percent, and gain in points; None if no estimate was possible, for the reason `why`.
+    interval, gain_interval: 95% intervals of `f1` and `gain`.
+    estimate: the gain with the components of its variance.
+    runs: {size of a part of L_C: `finetune` runs on parts of this size, one per seed}.
+    seeds: number of seeds. hours: computing time.
+    person_seconds: time that a person needs to label `more` sentences.
+    measured: True if the time per sentence was measured on the page Label; False if it is assumed.
     """
 
     arm: str
@@ -312,9 +325,10 @@ class MoreLabels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """F1 of a run that could be a reference variant, percent, and its difference to `none` with a 95% interval.
+    """Score of a run outside the experiment that could be a reference variant.
 
-    run: the run that found the entities. about: description of the run.
+    run: id of the run. about: description of the run. f1: F1 in percent. difference: difference to `none`, with a 95%
+    interval.
     """
 
     run: str
@@ -330,13 +344,14 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cheapest:
-    """The variant of an experiment that gains most points per minute (`cheapest.py`). words: the result in sentences.
+    """The variant of an experiment that gains most points of F1 per minute (`cheapest.py`).
 
-    line: the variant that is the cheapest in machine time and costs a person no more per point than any other variant;
-        "" if the intervals show no such variant.
+    line: name of the variant that is the cheapest in machine time and costs a person no more per point than any other
+        variant; "" if the intervals show no such variant.
+    words: the result in sentences.
     by_machine, by_person: if `line` is "", the cheapest variants in machine time and in a person's time; "" if unknown.
-    times: factor for the number of replicates that would find the cheapest variant; 0 if a variant is named, or if no
-        feasible number would find one.
+    times: how many times as many replicates would be enough to find the cheapest variant; 0 if a variant is named, or
+        if no feasible number would be enough.
     """
 
     line: str
@@ -355,18 +370,18 @@ class Cheapest:
 class ExperimentResult:
     """Result of an `experiment` run.
 
-    leaderboard: rows sorted by dev F1, the only score that may decide between arms. Reference variants come last,
-        because they have no dev F1.
-    curve: F1 by size of L_C; empty if no sizes were given.
-    hours: computing hours by kind of run, each run counted once.
-    planned: the planned test; None without a claim, or if a single selection and pre-training cannot test it.
-    train_in_test: training sentences that also occur in dev or test.
-    multipliers: worth of the selection; None unless it was asked for.
-    too_long: entities that are too long for the span taggers among the arms; None if there are none.
+    leaderboard: rows sorted by dev F1, because users must not choose a variant by its test F1. Reference variants come
+        last, because they have no dev F1.
+    curve: F1 by size of the training set; empty without the option `train_sizes`.
+    hours: computing hours by kind of run. Each run is counted once.
+    planned: the planned test; None without a claim, or if a single selection and pre-training cannot test the claim.
+    train_in_test: training sentences that also occur in dev or test set.
+    multipliers: worth of the selection; None without the option `multipliers`.
+    too_long: entities that are too long for the span taggers of the experiment; None if there are none.
     foretold: power of the plan; None without a claim, and with a single seed.
-    earlier: earlier finished analyses of the same test set.
-    cheapest: the variant that gains most per minute; None if nothing was compared.
-    more_labels: estimates of the score with more labels.
+    earlier: earlier analyses of the same test set.
+    cheapest: the variant that gains most points of F1 per minute; None if nothing was compared.
+    more_labels: estimates of F1 with more labels.
     """
 
     leaderboard: Sequence[ArmRow]
@@ -383,18 +398,18 @@ class ExperimentResult:
 
     @property
     def claim_words(self) -> list[str]:
-        """Sentences on the planned test and on the worth of the selection; [] if the experiment has neither."""
+        """Sentences that state the outcome of the planned test and the worth of the selection; [] without both."""
         planned, worth = self.planned, self.multipliers
         return [*([planned.why] if planned else []), *([worth.words] if worth else [])]
 
     @property
     def ceiling_words(self) -> str:
-        """Sentence on entities that are too long for the span taggers among the arms; "" if there are none."""
+        """Sentence that counts the entities that are too long for the span taggers; "" if there are none."""
         return self.too_long.words if self.too_long else ""
 
     @property
     def overlap_words(self) -> str:
-        """Sentences on training sentences in dev or test, and on every arm's F1 without them; "" if there are none."""
+        """Sentences on training sentences that are also in dev or test, and on test F1 without them; "" if none."""
         if not self.train_in_test:
             return ""
         scores = [
@@ -408,10 +423,10 @@ class ExperimentResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Half:
-    """Fingerprints of the corpora of a replicate that trains on one half.
+    """Fingerprints of the corpora of a replicate that trains on one half of the labelled sentences.
 
-    task: text of the half. train, dev: training and dev set from the half. test: the other half. sentences: {role:
-    number of sentences}.
+    task: text of this half. train, dev: training and dev set, drawn from this half. test: the other half.
+    sentences: {"task", "train", "dev" or "test": number of sentences}.
     """
 
     task: str
@@ -425,8 +440,8 @@ class Half:
 class HalvesResult:
     """Result of a `halves` run.
 
-    pool: fingerprint of the corpus of all labelled sentences. sentences: number of these sentences. halves: corpora for
-    training on the first and on the second half.
+    pool: fingerprint of the corpus with all labelled sentences. sentences: number of sentences in the pool.
+    halves: corpora to train on the first half, and to train on the second half.
     """
 
     pool: str
@@ -436,16 +451,17 @@ class HalvesResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
-    """The claim on one task of a study. F1 in percent, differences in points of F1.
+    """Scores of the claim on one task of a study. F1 is in percent; differences are in points of F1.
 
-    run: the task's `experiment` run.
+    run: id of the task's `experiment` run.
     sentences: number of test sentences.
     tokens: size of the claim's text for MLM, mean over replicates.
     f1, none_f1, control_f1: test F1 of the claim, `none` and the control, means over replicates.
     reading, choosing: differences to `none` and to the control, with 95% intervals.
     learnt: False if no tagger of any arm learnt anything.
-    too_few: number of changed labels in words, if the claim could change too few to be tested; else "".
-    unlearnt, taggers: numbers of taggers of the claim, `none` and the control: those that learnt nothing, and all.
+    too_few: number of changed mentions, in words, if the claim changed too few to be tested; else "".
+    unlearnt: number of taggers of the claim, `none` and the control that learnt nothing.
+    taggers: number of all taggers of the claim, `none` and the control.
     """
 
     name: str
@@ -467,9 +483,10 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """A mean difference over tasks, in points, with its 95% interval, two-sided p, degrees of freedom, and answer.
+    """Mean difference over the tasks of a study.
 
-    answer: None if no tagger learnt anything.
+    delta, interval: the difference in points, and its 95% interval. p: two-sided p-value. dof: degrees of freedom.
+    answer: does the difference show a gain? None if no tagger learnt anything.
     """
 
     delta: float
@@ -483,9 +500,9 @@ class Conclusion:
 class Question:
     """Answers of a study to one question, such as "Did the selection help?".
 
-    these: answer for the mean over the study's tasks. others: answer for similar tasks. between: standard deviation of
-    the true difference over tasks, points. `others` and `between` are None for a single task.
-    lacking: sentence on the data that would settle the question; "" if it is settled.
+    these: answer for the mean over the study's tasks. others: answer for similar tasks; None for a single task.
+    between: standard deviation of the true difference over tasks, in points; None for a single task.
+    lacking: sentence on the data that would settle the question; "" if the question is settled.
     """
 
     these: Conclusion
@@ -498,11 +515,15 @@ class Question:
 class StudyResult:
     """Result of a `study` run.
 
-    reading: the claim against `none`. choosing: the claim against its control; None if it has no control.
-    control: name of the control, or "". planned: the planned test over all tasks; None if there is a single replicate,
-    if a task has no difference to the control, or if no tagger learnt anything.
-    hours: hours of computing by kind of run, each run counted once. foretold: power of the plan; None for a single
-    replicate. earlier: earlier finished analyses of the same test sets.
+    arm, budget: the claim's variant.
+    reading: comparison of the claim with `none`.
+    choosing: comparison of the claim with its control; None if it has no control.
+    planned: the planned test over all tasks; None for a single replicate, if a task has no difference to the control,
+        or if no tagger learnt anything.
+    hours: hours of computing by kind of run. Each run is counted once.
+    control: name of the control; "" if there is none.
+    foretold: power of the plan; None for a single replicate.
+    earlier: earlier analyses of the same test sets.
     """
 
     arm: str
@@ -531,15 +552,18 @@ def swapped(rows: Sequence[ArmRow]) -> bool:
 
 
 def split_name(arm: str) -> tuple[str, str]:
-    """Split a variant's arm into its name and its encoder (option `axis`); "" for the experiment's own encoder."""
+    """Split an arm's name into (name without encoder, encoder of the option `axis`).
+
+    The encoder is "" if the arm uses the experiment's own encoder.
+    """
     name, _, encoder = arm.partition(" encoder:")
     return name, encoder
 
 
 def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
-    """Return the baseline that a row's `delta` is measured against; None for the experiment's own `none`.
+    """Return the baseline to which a row's `delta` is the difference; None for `none` with the experiment's encoder.
 
-    The baseline is `none` from the same encoder, or the random set of the same size.
+    The baseline is `none` with the same encoder, or the random training set of the same size.
     """
     name, encoder = split_name(row.arm)
     head, _, value = name.partition(":")
@@ -552,8 +576,8 @@ def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
     if head != "low-share":
         return same.get("none")
 
-    # A `low-share` arm does not store which random set is its baseline. Its F1s minus its stored gains are the
-    # baseline's F1s, so take the set whose F1s are closest to them.
+    # The row of a `low-share` arm does not store which random set is its baseline. Its scores minus its stored gains
+    # are the scores of the baseline. Return the random set whose scores are closest to these.
     def gap(base: ArmRow) -> float:
         further = zip(row.also, base.also, strict=False)
         gaps = [abs(test.mean - test.delta - other.mean) for test, other in further]
@@ -563,7 +587,7 @@ def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
 
 
 def compared_with(row: ArmRow, rows: Sequence[ArmRow]) -> list[ArmRow]:
-    """Return the variants that `row` is compared with: its baseline, and the controls from the same encoder."""
+    """Return the variants with which `row` is compared: its baseline, and the controls with the same encoder."""
     base, encoder = baseline(row, rows), split_name(row.arm)[1]
     controls = [other for other in rows if other.verdict == "control" and split_name(other.arm)[1] == encoder]
     same_budget = [other for other in controls if other.budget == row.budget] or controls
@@ -573,17 +597,18 @@ def compared_with(row: ArmRow, rows: Sequence[ArmRow]) -> list[ArmRow]:
 
 
 def baseline_words(rows: Sequence[ArmRow]) -> str:
-    """Name the baseline, or baselines, of a leaderboard's differences."""
+    """Return words that name the baselines in a leaderboard, such as "none (sets of one size: base:1000)"."""
     names = [split_name(base.arm)[0] for row in rows if (base := baseline(row, rows))]
     sets = sorted({name for name in names if name != "none"})
     return f"none (sets of one size: {', '.join(sets)})" if sets else "none"
 
 
 def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:
-    """Read the evaluations of a variant on the first test set, one per seed; with several taggers, one per replicate.
+    """Return the evaluations of a variant on the first test set, one per seed.
 
-    If halves are swapped, every evaluation has a row per sentence of the pool.
-    Errors: CorpusError, RunError if a run or its files are gone.
+    With several taggers per replicate, there is one evaluation per replicate. If halves are swapped, an evaluation has
+    a row for every sentence of the pool.
+    Errors: CorpusError; RunError if a run or its files are missing.
     """
     split = row.halves_runs or [""] * len(row.finetunes)
     return [
@@ -594,7 +619,7 @@ def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:
 
 
 def of_most_text(rows: Sequence[ArmRow]) -> list[ArmRow]:
-    """Return the rows. If an arm uses several sizes of its source, keep only the variant with the most tokens."""
+    """Return `rows`. Of an arm run with several numbers of source tokens, include only the row with the most."""
     most: dict[str, int] = {}
     for row in rows:
         most[row.arm] = max(source_tokens(row), most.get(row.arm, 0))
@@ -602,12 +627,12 @@ def of_most_text(rows: Sequence[ArmRow]) -> list[ArmRow]:
 
 
 def source_tokens(row: ArmRow) -> int:
-    """Return the number of tokens that a variant uses from its source if there are several sizes, else 0."""
+    """Return the number of source tokens of a variant if its arm was run with several numbers, else 0."""
     return int(Budget.parse(row.budget).value) if row.source and row.budget else 0
 
 
 def nothing_learnt(rows: Sequence[ArmRow]) -> bool:
-    """Return True if no tagger of any arm learnt anything, so that nothing can be compared."""
+    """Return True if no tagger of any variant learnt anything, so that nothing can be compared."""
     return bool(rows) and all(len(row.collapsed) == row.n_taggers for row in rows)
 
 
@@ -627,40 +652,43 @@ _NUMBER = re.compile(
 
 
 def without_number(text: str) -> str:
-    """Remove the number of repetitions from a stored sentence, because the verdict computes it from another spread."""
+    """Return a stored sentence without the number of replicates, which the verdict computes from another spread."""
     return _NUMBER.sub(
         r"the \2 so far, which differ by \1 points (sd), are too few to settle a difference of \3.", text
     )
 
 
 def file(run: Run, suffix: str) -> Path:
-    """Return the path of the table of an experiment or a study. suffix: `csv` or `md`."""
+    """Return the path of the table that an experiment or study stored. suffix: `csv` or `md`."""
     name = "study" if run.manifest.kind == "study" else "leaderboard"
     return run.artifacts / f"{name}.{suffix}"
 
 
 def write_halves(context: RunContext, tested: Sequence[IntArray]) -> None:
-    """Write the rows of the pool that each half is tested on, in the order of its test corpus."""
+    """Write for each half which sentences of the pool are tested, in the order of its test corpus.
+
+    tested: per half, the numbers of these sentences in the pool.
+    """
     path = context.run.artifacts / _TESTED
     np.savez_compressed(path, *tested)
     context.artifact(path.name, path)
 
 
 def by_replicate(tables: Sequence[Evaluation], taggers: int) -> list[Evaluation]:
-    """Pool the counts of every `taggers` successive taggers, which belong to one replicate.
+    """Return one evaluation per replicate: the pooled counts of `taggers` successive taggers.
 
-    A run without taggers has a single table. Count it `taggers` times, because the gold spans of the other variants are
-    counted `taggers` times too.
+    tables: evaluations, one per tagger. A run without taggers has a single evaluation. It is counted `taggers` times,
+    because the gold spans of the other variants are also counted `taggers` times.
     """
     tables = list(tables) * taggers if len(tables) == 1 else tables
     return [Evaluation.pooled(tables[first : first + taggers]) for first in range(0, len(tables), taggers)]
 
 
 def evaluations_of_replicate(finetune: Run, halves: Run | None, taggers: int = 1) -> list[Evaluation]:
-    """Read the evaluations of a run's taggers on the first test set, one per replicate.
+    """Return the evaluations of a run's taggers on the first test set, one per replicate.
 
-    halves: run that split the labelled sentences; None if halves are not swapped. If halves are swapped, an evaluation
-    has a row for every sentence of the pool and marks the tested sentences. taggers: number per replicate.
+    halves: run that split the labelled sentences; None if halves are not swapped. With swapped halves, an evaluation
+    has a row for every sentence of the pool, and marks the tested sentences. taggers: number of taggers per replicate.
     """
     plain = by_replicate(evaluations.read(finetune), taggers)
     if halves is None:
@@ -678,7 +706,7 @@ def no_task_learnt(tasks: Sequence[TaskRow]) -> bool:
 
 
 def unlearnt_taggers(tasks: Sequence[TaskRow]) -> Unlearnt:
-    """Count the taggers behind the claim that learnt nothing, over all tasks."""
+    """Return how many of the compared taggers learnt nothing, in all tasks of a study together."""
     return Unlearnt(taggers=sum(task.unlearnt for task in tasks), of=sum(task.taggers for task in tasks))
 
 
