@@ -1,4 +1,4 @@
-"""Results of finished experiments, studies and taggers, as pages and commands show them."""
+"""Results of finished experiments, studies and taggers, in the form that pages and commands show."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,26 +34,26 @@ from core.tagging import result as tagger_tables
 from core.tagging.evaluations import FinetuneResult, OverSeeds
 from core.tagging.result import Novelty, OptionDifference, TwoReadings, TypeScores, Unfound
 
-SIZES = 3  # smallest number of sizes for fitting a power law, which has three parameters
+SIZES = 3  # fewest different sizes to which a power law is fitted, because it has three parameters
 
 
 def board(run_id: str) -> ExperimentResult:
-    """Read the result of a finished experiment. Errors: RunError."""
+    """Return the result of a finished experiment. Errors: RunError."""
     return leaderboard.read(store().get(run_id))
 
 
 def study_board(run_id: str) -> StudyResult:
-    """Read the result of a finished study. Errors: RunError."""
+    """Return the result of a finished study. Errors: RunError."""
     return result.read(store().get(run_id), StudyResult)
 
 
 def answered(run_id: str) -> ExperimentResult | StudyResult:
-    """Read the result of a finished experiment or study. Errors: RunError."""
+    """Return the result of a finished experiment or study. Errors: RunError."""
     return study_board(run_id) if store().get(run_id).manifest.kind == "study" else board(run_id)
 
 
 def finding(run_id: str) -> Finding:
-    """Return the finding of a finished experiment or study: verdict, certainty, next step. Errors: RunError."""
+    """Return the verdict of a finished experiment or study, its certainty, and the next step. Errors: RunError."""
     result = answered(run_id)
     return words.of_study(result) if isinstance(result, StudyResult) else words.of_experiment(result, _outlook(run_id))
 
@@ -64,25 +64,25 @@ def repetitions_to_settle(run_id: str) -> int:
 
 
 def seconds_to_settle(run_id: str) -> float | None:
-    """Return the further seconds that `repetitions_to_settle` would take; None if it is 0."""
+    """Return the seconds that the additional replicates of `repetitions_to_settle` would take; None if it returns 0."""
     return words.seconds_to_settle(board(run_id), _outlook(run_id))
 
 
 def weak(run_id: str) -> bool:
-    """Return True if an experiment or a study had little chance to detect its effect, and its verdict is open."""
+    """Return True if the verdict is open and the experiment or study had little chance to detect its effect."""
     answer = answered(run_id)
     return bool(answer.foretold and answer.foretold.chance < WEAK) and words.is_open(answer)
 
 
 def repeated(run_id: str, n: int) -> dict[str, object]:
-    """Return the options of the same experiment with n replicates, including those of the run. Errors: ConfigError."""
+    """Return the options of an experiment with n replicates in total. Errors: ConfigError."""
     config = ExperimentConfig.parse(dict(store().get(run_id).manifest.config))
     changed = foresight.repeated(config, n)
     return {**store().get(run_id).manifest.config, **{name: getattr(changed, name) for name in foresight.REPEATED}}
 
 
 def _outlook(run_id: str) -> Outlook:
-    """Return the basis of a forecast of the same experiment, so that verdict and forecast agree."""
+    """Return the spread and speed on which the experiment's forecast is based, so that verdict and forecast agree."""
     finished = tuple(run.id for run in store().list() if run.state().state == "succeeded")
 
     def seconds(n: int) -> float | None:
@@ -93,9 +93,9 @@ def _outlook(run_id: str) -> Outlook:
 
 @kept_per_home(8)
 def _spread(run_id: str, finished: tuple[str, ...]) -> Spread | None:
-    """Return the spread of taggers trained on an experiment's labels; None if their files are gone.
+    """Return the spread of taggers trained on an experiment's labels; None if there are none or files are missing.
 
-    finished: ids of all finished runs, so that the cached value is dropped when another run finishes.
+    finished: ids of all finished runs, so that another finished run invalidates the cached value.
     """
     with suppress(WinnowError):
         config = ExperimentConfig.parse(dict(store().get(run_id).manifest.config))
@@ -106,9 +106,9 @@ def _spread(run_id: str, finished: tuple[str, ...]) -> Spread | None:
 
 @kept_per_home(8)
 def _seconds(run_id: str, n: int, finished: tuple[str, ...]) -> float | None:
-    """Return the seconds that n replicates still take.
+    """Return the remaining seconds until the experiment has n replicates.
 
-    Return None if this machine was not timed while it was idle, or if corpora are gone.
+    Return None if the speed of this machine was not measured while it was idle, or if corpora are missing.
     """
     with suppress(WinnowError):
         options = repeated(run_id, n)
@@ -118,16 +118,16 @@ def _seconds(run_id: str, n: int, finished: tuple[str, ...]) -> float | None:
 
 
 def tuned(run_id: str) -> FinetuneResult:
-    """Read the result of a finished `finetune` run. Errors: RunError."""
+    """Return the result of a finished `finetune` run. Errors: RunError."""
     return tagger_tables.read(store().get(run_id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaggerRow:
-    """A `finetune` run in a list; scores are None until it has finished.
+    """A `finetune` run in a list of runs. Its scores are None until it has finished.
 
-    seeds: number of seeds. dev_f1, dev_sd, f1, sd: mean and standard deviation over seeds of dev F1 and of test F1,
-    percent. best_epoch: one per seed.
+    seeds: number of seeds. dev_f1, dev_sd: mean and standard deviation of dev F1 over seeds, in percent. f1, sd: the
+    same for test F1. best_epoch: one epoch per seed.
     """
 
     run: str
@@ -147,7 +147,7 @@ def tagger_rows(limit: int = 100) -> list[TaggerRow]:
 
 def _tagger_row(run: Run) -> TaggerRow:
     status = run.state()
-    # Unfinished runs are listed without a result.
+    # List unfinished runs too, without a result.
     result = tagger_tables.read(run) if status.state == "succeeded" else None
     dev: OverSeeds | None = result.dev if result else None
     test = result.test if result else None
@@ -164,29 +164,29 @@ def _tagger_row(run: Run) -> TaggerRow:
 
 
 def is_claimed(board: ExperimentResult, arm: ArmRow) -> bool:
-    """Return True for the arm of the planned test; without one, for an arm that is compared with its control."""
+    """Return True if `arm` is the variant of the planned test. Without a planned test: if it has a control."""
     if board.planned:
         return (arm.arm, arm.budget) == (board.planned.arm, board.planned.budget)
     return arm.delta_random is not None
 
 
 def corpus_name(reference: str) -> str:
-    """Return the name of a corpus, also of a removed one."""
+    """Return the name of a corpus, even if the corpus was removed. reference: name or fingerprint."""
     return library().recall(reference).name
 
 
 @kept_per_home(16)
 def type_scores(a: tuple[str, ...], b: tuple[str, ...]) -> list[TypeScores]:
-    """Return F1 of every entity type under two arms, each given by its `finetune` runs. Errors: CorpusError."""
+    """Return F1 of two variants on every entity type. a, b: their `finetune` runs. Errors: CorpusError."""
     return tagger_tables.by_type(_runs(a), _runs(b))
 
 
 def beside(run_id: str) -> list[Reference]:
-    """Return the results of runs without training on an experiment's first test set, the highest F1 first.
+    """Return results of runs outside the experiment that could be reference variants, the highest F1 first.
 
-    The runs could be reference variants, but are not rows of the experiment. Return [] if taggers of `none` are gone.
-    Return [] too if halves are swapped, because the variants then have other test sets. Errors: CorpusError if an
-    evaluation is damaged.
+    These runs train nothing and were tested on the experiment's first test set. Return [] if taggers of `none` are
+    missing. Also return [] if halves are swapped, because the variants then have other test sets.
+    Errors: CorpusError if an evaluation is damaged.
     """
     test, rows = store().get(run_id).manifest.config["test"], board(run_id).leaderboard
     none = next((row for row in rows if row.arm == NONE), None)
@@ -214,8 +214,8 @@ def beside(run_id: str) -> list[Reference]:
 class Untrained:
     """A finished run that tags test sets without training.
 
-    about: description of the run. tests: (name of a test set, scores on it), in order. experiments: ids of finished
-    experiments with the same first test set, newest first.
+    about: description of the run. tests: (name of a test set, scores on it) for every test set, in order.
+    experiments: ids of finished experiments with the same first test set, newest first.
     """
 
     about: str
@@ -237,15 +237,18 @@ def untrained(run_id: str) -> Untrained:
 
 
 def seconds_to_ask(model: str, tests: Iterable[str]) -> tuple[float, str]:
-    """Return the seconds to ask a language model about test sets, and their basis in words. Errors: CorpusError."""
+    """Return (seconds in which a language model answers for the test sets, basis of this number in words).
+
+    tests: names or fingerprints of the test sets. Errors: CorpusError.
+    """
     each, basis = reference.seconds_per_answer(model)
     return each * sum(len(library().find(mark)) for mark in tests), basis
 
 
 def sent_to(run_id: str) -> list[str]:
-    """Return the clusters and hosts of language models that got sentences for an experiment or a study.
+    """Return the other computers to which an experiment or study sent sentences: clusters and hosts of language models.
 
-    Include the hosts of the runs that are listed below the leaderboard (`beside`).
+    Hosts of the runs below the leaderboard (`beside`) are included.
     """
     run = store().get(run_id)
     on = Where.read(run.path).on
@@ -259,9 +262,9 @@ def sent_to(run_id: str) -> list[str]:
 
 
 def replicates(run_id: str) -> Mapping[str, tuple[str, ...]]:
-    """Return {first run: all runs} of the taggers of each variant with several replicates on one test set.
+    """Return {first `finetune` run of a variant: all its `finetune` runs}, for variants with several replicates.
 
-    Leave out variants with removed runs.
+    Variants with removed runs, and variants on swapped halves, are left out.
     """
     here = {run.id for run in store().list("finetune")}
     lines = (tuple(row.finetunes) for row in board(run_id).leaderboard if not row.halves_runs)
@@ -269,7 +272,7 @@ def replicates(run_id: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def of_how_many(finetunes: Sequence[str]) -> str:
-    """Describe the number of scores behind a mean: "3 replicates", "3 seeds", "1 seed"."""
+    """Describe the number of scores of which a mean is taken: "3 replicates", "3 seeds", "1 seed"."""
     seeds = sum(len(store().get(run).manifest.config["seeds"]) for run in finetunes)
     if len(finetunes) > 1 and seeds > len(finetunes):
         return f"{len(finetunes)} replicates, {seeds} seeds"
@@ -281,28 +284,31 @@ def _runs(ids: Iterable[str]) -> list[Run]:
 
 
 def tested_alike(a: str, runs: Iterable[str]) -> list[str]:
-    """Return the `finetune` runs in `runs` that have the same first test set as run `a`."""
+    """Return those of `runs` that have the same first test set as run `a`."""
     first = store().get(a)
     return [run for run in runs if tagger_tables.tested_alike(first, store().get(run))]
 
 
 def halves_note(rows: Sequence[ArmRow]) -> str:
-    """Return a note for an experiment that swaps halves; "" for others."""
+    """Return a note that halves were swapped; "" if they were not."""
     return leaderboard.SWAPPED if leaderboard.swapped(rows) else ""
 
 
 def type_reports(finetunes: Sequence[str]) -> Sequence[TypeReport]:
-    """Return seqeval's strict report on the test set of an arm's runs, mean over seeds; empty without a test set."""
+    """Return precision, recall and F1 per entity type on the test set (seqeval, strict), as means over seeds.
+
+    finetunes: runs of a variant. Return an empty list if they have no test set.
+    """
     return tagger_tables.reports(_runs(finetunes))
 
 
 def macro_f1(finetunes: Sequence[str]) -> float:
-    """Return the macro F1 of an arm's runs on the test set, mean over seeds. Errors: CorpusError."""
+    """Return the macro F1 of a variant's runs on the test set, as the mean over seeds. Errors: CorpusError."""
     return tagger_tables.macro(_runs(finetunes))
 
 
 def decodings(run_id: str) -> dict[str, dict[str, float]]:
-    """Return {variant: {decoding: mean test F1}} for an experiment, over its remaining taggers. Errors: RunError."""
+    """Return {variant: {decoding: test F1, mean over its taggers that were not removed}}. Errors: RunError."""
     here = {run.id: run for run in store().list("finetune")}
     lines: dict[str, dict[str, float]] = {}
     for row in board(run_id).leaderboard:
@@ -312,13 +318,13 @@ def decodings(run_id: str) -> dict[str, dict[str, float]]:
 
 
 def least_confidences(run_id: str) -> list[Abstaining]:
-    """Return precision and recall on dev by confidence threshold, for the tagger that a `finetune` run kept."""
+    """Return dev precision and recall per confidence threshold, for the tagger that a `finetune` run kept."""
     run = store().get(run_id)
     return evaluations.read_abstaining(run, evaluations.file_suffix("dev", tagger_tables.kept_seed(run)[1]))
 
 
 def weakest_type(run_id: str) -> str:
-    """Return a sentence on the type that the taggers of the verdict's variant miss most often; "" if files are gone."""
+    """Return a sentence on the entity type that the verdict's variant misses most often; "" if files are missing."""
     with suppress(RunError, CorpusError):
         if row := words.main(board(run_id)):
             return words.weakest_words(tagger_tables.weakest([store().get(run) for run in row.finetunes]))
@@ -326,7 +332,7 @@ def weakest_type(run_id: str) -> str:
 
 
 def unfound_types(run_id: str) -> list[Unfound]:
-    """Return the types with an F1 of 0 in every arm of an experiment; [] if files are gone."""
+    """Return the entity types on which every variant of an experiment has an F1 of 0; [] if files are missing."""
     with suppress(RunError, CorpusError):
         runs = [store().get(run) for row in board(run_id).leaderboard for run in row.finetunes]
         return tagger_tables.unfound(runs, library().find(store().get(run_id).manifest.config["train"]))
@@ -343,14 +349,14 @@ class OptionDifferenceInWords:
 
 
 def differing_settings(a: str, b: str) -> list[OptionDifferenceInWords]:
-    """Return the settings in which two `finetune` runs differ, except what they start from."""
+    """Return the settings in which two `finetune` runs differ, except the encoder that they start from."""
     first, second = store().get(a), store().get(b)
     return _in_words(tagger_tables.differing_settings(first, second), first)
 
 
 @kept_per_home(32)
 def novelty_scores(finetunes: tuple[str, ...]) -> list[Novelty]:
-    """Return F1 on entities that occur in the training set and on those that do not, mean over an arm's runs."""
+    """Return F1 on entities in the training set, and on entities not in it, as means over a variant's runs."""
     each = [tagger_tables.by_novelty(run, library()) for run in _runs(finetunes)]
     return [replace(same[0], f1=mean(score.f1 for score in same)) for same in zip(*each, strict=True)]
 
@@ -362,10 +368,10 @@ def side_by_side(a: str, seed_a: int | None, b: str, seed_b: int | None) -> list
 
 
 def own_readings(run_id: str, seed: int | None = None) -> list[TwoReadings]:
-    """Return the test sentences with gold labels and one tagger's predictions, as both A and B.
+    """Return the test sentences with gold labels and the predictions of one tagger, which are given as both A and B.
 
-    seed: a seed of the `finetune` run, by default its first. Errors: ConfigError for another kind of run or an unknown
-    seed; CorpusError.
+    seed: a seed of the `finetune` run; by default its first seed. Errors: ConfigError for an unknown seed, or for a run
+    that is neither a tested `finetune` run nor an `evaluate` run; CorpusError.
     """
     run = store().get(run_id)
     # An `evaluate` run has one tagger, whose files have no seed in their names.
@@ -379,7 +385,7 @@ def own_readings(run_id: str, seed: int | None = None) -> list[TwoReadings]:
 
 
 def tested_on(run_id: str) -> list[str]:
-    """Return a list with the fingerprint of a run's first test set; [] if it has none."""
+    """Return a list with the fingerprint of a run's first test set; [] if the run has no test set."""
     return [corpus for corpus in (tagger_tables.test_of(store().get(run_id)),) if corpus]
 
 
@@ -390,7 +396,7 @@ def option_differences(a: str, b: str) -> list[OptionDifferenceInWords]:
 
 
 def _in_words(rows: Sequence[OptionDifference], run: Run) -> list[OptionDifferenceInWords]:
-    """Put differences into words, with names for corpora."""
+    """Return differences of options in words. Corpora are named, not given by their fingerprint."""
     return [
         OptionDifferenceInWords(
             option=row.option.replace("_", " "),
@@ -402,7 +408,7 @@ def _in_words(rows: Sequence[OptionDifference], run: Run) -> list[OptionDifferen
 
 
 def value_in_words(run: Run, option: str, value: object) -> str:
-    """Return an option's value in words: the names of corpora, and "as usual" for None, the preset's value."""
+    """Return the value of an option in words. Corpora are named; None, the preset's value, becomes "as usual"."""
     corpora = fields_with(KINDS[run.manifest.kind].config, "corpus")
     values = value if isinstance(value, list | tuple) else [value]
     words = [corpus_name(str(one)) if option in corpora and one else str(one) for one in values if one != ""]
@@ -410,7 +416,7 @@ def value_in_words(run: Run, option: str, value: object) -> str:
 
 
 def removed_inputs(run_id: str) -> list[str]:
-    """Return the roles of a run's input corpora that were removed since: `domain`, `train`, ..."""
+    """Return the roles (`domain`, `train`, ...) of the input corpora that were removed after the run."""
     inputs, corpora = store().get(run_id).manifest.inputs, library()
     gone = [name for name, fingerprint in inputs.items() if not corpora.holds(fingerprint)]
     # `test.0` and `test.1` have the same role.
@@ -418,7 +424,7 @@ def removed_inputs(run_id: str) -> list[str]:
 
 
 def missing(run_id: str) -> list[str]:
-    """Return the inputs of a run that are gone, in words; without them, the run cannot be repeated exactly."""
+    """Return the missing inputs of a run, in words. Without these, the run cannot be repeated exactly."""
     run = store().get(run_id)
     gone = tagger_tables.missing(run, library())
     if run.manifest.kind != "experiment":
@@ -427,10 +433,10 @@ def missing(run_id: str) -> list[str]:
     for row in board(run_id).leaderboard:
         try:
             own = tagger_tables.missing(store().get(row.finetune_run), library())
-        except WinnowError:  # the run is gone or cannot be read
+        except WinnowError:  # The run was removed or cannot be read.
             own = ["its run" if row.reference else "its taggers"]
         for what in own:
-            if what not in (*gone, tagger_tables.MODEL):  # repeating the command trains a missing model again
+            if what not in (*gone, tagger_tables.MODEL):  # Repeating the run trains a missing model again.
                 arms.setdefault(what.removeprefix("its "), []).append(line_name(row))
     # Name each missing input once, with the variants that lack it: "the taggers of knn 10%, none" names two variants.
     return [*gone, *(f"the {what.removeprefix('the ')} of {', '.join(names)}" for what, names in arms.items())]
@@ -438,11 +444,12 @@ def missing(run_id: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextBudget:
-    """Advice on doubling an arm's largest selection to `sentences`.
+    """Forecast for an arm whose largest selection is doubled, to `sentences` sentences.
 
-    gain: expected gain in points of dev F1. upper: gain that is exceeded in at most one of ten cases; infinite if each
-    size has only one pre-training. hours: hours of pre-training, at the speed so far. stop: True if the gain is not
-    worth the hours.
+    gain: expected gain in points of dev F1.
+    upper: gain that is exceeded in at most one of ten cases; infinite if each size has only one pre-training.
+    hours: hours of pre-training, at the speed so far.
+    stop: True if the gain is not worth the hours.
     """
 
     arm: str
@@ -455,9 +462,9 @@ class NextBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelsSpared:
-    """Labelled sentences that an arm saves compared with `none`.
+    """Number of labelled sentences that an arm saves: further sentences with which `none` would reach the same score.
 
-    lo, hi: 80% interval; infinite if `none` never reaches the same score.
+    spared: the estimate. lo, hi: 80% interval; infinite if `none` never reaches the same score.
     """
 
     arm: str
@@ -468,17 +475,17 @@ class LabelsSpared:
 
 
 def next_budget(leaderboard: Sequence[ArmRow], worth: float) -> list[NextBudget]:
-    """Advise on each arm with at least three sizes, by a power law (SOURCES.md, Power laws).
+    """Forecast by a power law whether a larger selection pays, per arm with three sizes (SOURCES.md, Power laws).
 
-    Use dev F1 only, because budgets may not be chosen on the test set (SOURCES.md, Choosing on dev). worth: F1 points
-    that an hour of computing must gain.
+    The forecast uses only dev F1, because budgets must not be chosen on the test set (SOURCES.md, Choosing on dev).
+    worth: F1 points that an hour of computing must gain.
     """
     advice = []
     arms: dict[str, list[ArmRow]] = {}
     for row in leaderboard:
         arms.setdefault(row.arm, []).append(row)
     for arm, rows in arms.items():
-        # Taggers that share one pre-training are not independent: their mean counts as one value for that budget.
+        # Taggers of one pre-training are not independent, so use their mean as the only value of the budget.
         points = {
             row.sentences: row.dev_f1 if len(row.finetunes) > 1 else [mean(row.dev_f1)] for row in rows if row.sentences
         }
@@ -486,7 +493,7 @@ def next_budget(leaderboard: Sequence[ArmRow], worth: float) -> list[NextBudget]
             continue
         last = max(rows, key=lambda row: row.sentences)
         size = 2 * last.sentences
-        # Twice the sentences take twice the time.
+        # Twice as many sentences take twice as much time.
         step, hours = next_step(points, size), 2 * last.hours.get("pretrain", 0.0)
         advice.append(
             NextBudget(
@@ -497,7 +504,10 @@ def next_budget(leaderboard: Sequence[ArmRow], worth: float) -> list[NextBudget]
 
 
 def labels_spared(curve: Sequence[CurvePoint], size: int) -> list[LabelsSpared]:
-    """Return the number of labelled sentences that each arm saves at `size`, by test F1; three sizes are required."""
+    """Return how many labelled sentences each arm saves at `size` labelled sentences, according to test F1.
+
+    Arms that were trained on fewer than three sizes of L_C are left out.
+    """
     arms: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for point in curve:
         arms[point.arm, point.budget][point.train_sentences] += point.micro_f1
@@ -511,12 +521,12 @@ def labels_spared(curve: Sequence[CurvePoint], size: int) -> list[LabelsSpared]:
 
 
 def budget_advice(run_id: str, worth: float) -> list[NextBudget]:
-    """Advise on doubling the largest budget, for each arm with three budgets or more. worth: as in `next_budget`."""
+    """Forecast the gain from doubling the largest selection, per arm with three budgets. worth: as in `next_budget`."""
     return next_budget(board(run_id).leaderboard, worth)
 
 
 def label_advice(run_id: str) -> list[LabelsSpared]:
     """Estimate how many labelled sentences pre-training saves, per arm that was run on at least three sizes of L_C."""
     curve = board(run_id).curve
-    # Compare at the largest size: how many more labels would `none` need for the same score?
+    # Compare at the largest size: how many more labels would `none` need to reach the same score?
     return labels_spared(curve, max((point.train_sentences for point in curve), default=0))

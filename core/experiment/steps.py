@@ -1,4 +1,4 @@
-"""The stages of an experiment: options of the runs of each variant, from its selection to its taggers."""
+"""The steps of an experiment: the runs of each variant with their options, from the selection to the taggers."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,15 +31,15 @@ from core.similarity.base import capped
 from core.stats import more_labels
 from core.tagging.config import FinetuneConfig
 
-GENERAL = 500  # sentences of D_C that are kept to measure forgetting
-Part = tuple[int, int]  # (number of sentences, number of the draw) of a part of L_C; (0, 0) is all of L_C
+GENERAL = 500  # Number of sentences of D_C that no arm trains on, so that forgetting can be measured on them.
+Part = tuple[int, int]  # A random part of L_C: (number of sentences, number of the draw). (0, 0) is all of L_C.
 
 
 class Labels:
     """Options of the runs that prepare an arm's labels: parts of L_C, assisting sentences, a rebuilt L_C.
 
-    job: returns the corpora, and runs the audits that the options depend on; the job of a plan only finds finished
-    audits.
+    job: returns the corpora and runs the audits on which the options depend. If an experiment is only planned, the job
+        only finds finished audits.
     """
 
     def __init__(self, config: ExperimentConfig, job: Job, barred: Sequence[str] = ()) -> None:
@@ -47,20 +47,23 @@ class Labels:
         self.config, self.job, self.barred = config, job, barred
 
     def skl(self, part: Part) -> SklConfig:
-        """Return the options of scoring assisting sentences by the divergence of their tags from a part of L_C."""
+        """Return the options of a run that scores assisting sentences by the divergence of their tags from `part`."""
         config = self.config
         options = {"primary": self.part(part), "assisting": self.assisting.fingerprint, **config.skl}
         return SklConfig.parse({**options, "type_map": config.type_map})
 
     def difficulty(self, part: Part) -> DifficultyConfig:
-        """Return the options of measuring PVI on a part of L_C; all methods of rebuilding share the measurement."""
+        """Return the options of a run that measures PVI on a part of L_C. All methods of rebuilding use this run."""
         config = self.config
         options: Options = {"preset": config.preset, "seed": config.draw_seed, **config.difficulty}
         options |= {"encoder": config.difficulty_encoder or config.encoder, "allow_download": config.allow_download}
         return DifficultyConfig.parse({"train": self.part(part), **options})
 
     def rebuild(self, cell: Cell, replicate: Replicate, measured: Sequence[Run], part: Part) -> RebuildConfig:
-        """Return the options of rebuilding a part of L_C without held-out text. measured: [its PVI run], or []."""
+        """Return the options of a run that rebuilds a part of L_C without held-out text.
+
+        measured: a list with the run that measured PVI on this part; [] for methods that do not use PVI.
+        """
         config, arm = self.config, cell.arm
         options: Options = {"seed": replicate.draw, **config.rebuild, "method": arm.rebuild}
         options |= {"rate": arm.rate, "difficulty": measured[0].id} if measured else {"encoder": config.encoder}
@@ -68,13 +71,16 @@ class Labels:
         return RebuildConfig.parse({"train": self.part(part), "holdout": (*config.held_out, config.dev), **options})
 
     def train(self, cell: Cell, runs: Sequence[Run], part: Part) -> str:
-        """Return the fingerprint of a variant's training set. runs: the runs behind its labels."""
+        """Return the fingerprint of a variant's training set. runs: finished runs that prepared its labels."""
         if not cell.arm.rebuild:
             return self.part(part)
         return self._copied(runs[-1], part) if cell.arm.copies else read(runs[-1], RebuildResult).corpus
 
     def _copied(self, rebuild: Run, part: Part) -> str:
-        """Seal a part of L_C with one more, unchanged copy of each sentence that `rebuild` copied with changes."""
+        """Store a part of L_C with unchanged copies of the sentences that `rebuild` copied with changes.
+
+        Return the fingerprint of the new corpus.
+        """
         train = self.job.corpus(self.part(part))
         again = sorted({edit.copy_of for edit in read_edits(rebuild) if edit.copy_of is not None})
         rows, name = [*range(len(train)), *again], f"{train.name} with {len(again):,} unchanged copies"
@@ -83,15 +89,15 @@ class Labels:
 
     @cached_property
     def assisting(self) -> Corpus:
-        """Assisting corpus without held-out sentences. Errors: ConfigError for a type map that renames types of L_C."""
+        """Assisting corpus without held-out sentences. Errors: ConfigError if `type_map` renames types of L_C."""
         config = self.config
         check_trainable(self.job.corpus(config.train), parse_map(config.type_map))
         return learnable(config.assisting, self.barred, self.job)
 
     def assisting_options(self, cell: Cell, replicate: Replicate, runs: Sequence[Run], part: Part) -> Options:
-        """Return the options that add assisting sentences to a fine-tuning. runs: the variant's `skl` run, if any.
+        """Return the fine-tuning options that add assisting sentences. runs: the variant's `skl` run, if it has one.
 
-        Errors: ConfigError, CorpusError if no assisting sentence is left or the network cannot learn from them.
+        Errors: ConfigError; CorpusError if no assisting sentence can be used or the network cannot learn from them.
         """
         config, library, shared = self.config, self.job.library, None
         if runs:
@@ -108,12 +114,12 @@ class Labels:
 
     @property
     def sizes(self) -> list[Part]:
-        """Parts of L_C that every arm is fine-tuned on, unless multipliers are measured."""
+        """Parts of L_C on which every arm is fine-tuned, unless the option `multipliers` is set."""
         config = self.config
         return [(0, 0), *((size, draw) for draw in range(config.draws) for size in config.train_sizes)]
 
     def part(self, part: Part) -> str:
-        """Seal a part of L_C and return its fingerprint. Parts of one draw are nested: prefixes of one random order."""
+        """Store a part of L_C and return its fingerprint. A larger part of the same draw contains all smaller ones."""
         config, (size, draw) = self.config, part
         if not size:
             return config.train
@@ -132,9 +138,11 @@ class Stages:
     """Builds the options of an experiment's runs. job: as in `Labels`."""
 
     def __init__(self, config: ExperimentConfig, job: Job, pool: str = "") -> None:
-        """pool: if `config` uses one half, fingerprint of all pooled sentences. Of all text, only T_C may contain them.
+        """pool: fingerprint of all pooled sentences, if `config` uses one half of them; else "".
 
-        The attribute `firsts` is {name in transfer:CORPUS: the corpus}. Errors: ConfigError if no corpus has the name.
+        Of the text to train on, only T_C may contain pooled sentences.
+        The attribute `firsts` is {CORPUS of an arm transfer:CORPUS: the corpus}.
+        Errors: ConfigError if no corpus has the name that an arm gives.
         """
         self.config, self.job, self.pool = config, job, pool
         held_out = (*config.held_out, config.dev)
@@ -148,7 +156,7 @@ class Stages:
         self.firsts = {arm.first: find_named(arm, arm.first, corpora, "corpora in transfer") for arm in begun}
 
     def halves(self, replicate: Replicate) -> HalvesConfig:
-        """Return the options of splitting the pooled sentences; the two replicates of one split share these options."""
+        """Return the options of a run that splits the pooled sentences. Two replicates share each split."""
         config, sizes = self.config, self.config.half_sizes(self._split_sizes)
         return HalvesConfig(
             train=config.train,
@@ -161,23 +169,23 @@ class Stages:
 
     @property
     def _split_sizes(self) -> dict[str, int]:
-        """{split: number of sentences}; a corpus that serves as two splits appears once."""
+        """{split: number of sentences}. If two splits use the same corpus, only one of them is included."""
         names = dict.fromkeys(getattr(self.config, split) for split in SPLITS)
         sizes = {name: len(self.job.corpus(name)) for name in names}
         return {"train": sizes.pop(self.config.train), **sizes}
 
     @cached_property
     def label_sizes(self) -> tuple[int, ...]:
-        """Sizes of the parts of L_C that multipliers are measured on, ascending; the last is all of L_C."""
+        """Sizes of the parts of L_C that are used to measure multipliers, ascending. The last is all of L_C."""
         config, sizes = self.config, self._split_sizes
         whole = (config.half_sizes(sizes) if config.cross else sizes)["train"]
         return (*sorted({size for size in config.train_sizes or (whole // 4, whole // 2) if 0 < size < whole}), whole)
 
     def parts(self, cell: Cell, replicate: Replicate) -> list[Part]:
-        """Return the parts of L_C that a replicate of a variant is fine-tuned on; (0, 0) is all of L_C.
+        """Return the parts of L_C on which a replicate of a variant is fine-tuned; (0, 0) is all of L_C.
 
-        For multipliers, the claim, `random` and `none` also train on smaller parts, drawn for each replicate. A
-        reference variant, which trains nothing, only has (0, 0). An estimate only has smaller parts.
+        If multipliers are measured, the claim, `random` and `none` also train on smaller parts, drawn per replicate. A
+        reference variant, which trains nothing, has only (0, 0). An estimate (`labels:+N`) has only smaller parts.
         """
         if cell.arm.reference:
             return [(0, 0)]
@@ -193,7 +201,10 @@ class Stages:
         return [(0, 0), *((size, replicate.number - 1) for size in smaller)]
 
     def on_half(self, run: Run, replicate: Replicate) -> "Stages":
-        """Return the stages on a replicate's half of the labelled sentences. run: the run that split them."""
+        """Return the stages for the half of the labelled sentences on which a replicate trains.
+
+        run: run that split the labelled sentences.
+        """
         key = run.id, replicate.side
         if (known := self._on_half.get(key)) is None:
             split = read(run, HalvesResult)
@@ -203,17 +214,17 @@ class Stages:
         return known
 
     def imported(self, arm: Arm) -> str:
-        """Return the run of the imported vectors that an arm starts from; "" if it has none."""
+        """Return the id of the run that imported the arm's word vectors; "" if the arm uses no imported vectors."""
         imports = dict(zip(self.config.imported_vectors, self.config.imports, strict=False))
         return "" if arm.states else imports.get(arm.source, "")
 
     def _named(self, arm: Arm) -> Corpus:
-        """Return the source that an arm's name refers to. Errors: ConfigError."""
+        """Return the source corpus that the arm's name contains. Errors: ConfigError."""
         sources = [self.job.corpus(reference) for reference in self.config.sources]
         return find_named(arm, arm.source, sources, "sources", () if arm.states else self.config.imported_vectors)
 
     def first(self, arm: Arm) -> Options:
-        """Return the options of fine-tuning that make an arm's taggers train on another corpus first.
+        """Return the fine-tuning options with which an arm's taggers train on another corpus first.
 
         Errors: CorpusError if all sentences of that corpus are in held-out data.
         """
@@ -229,7 +240,7 @@ class Stages:
 
     @cached_property
     def general(self) -> Corpus:
-        """Random sentences of D_C that no arm trains on; forgetting is measured on them (SOURCES.md, Forgetting)."""
+        """Random sentences of D_C to measure forgetting on. No arm trains on these (SOURCES.md, Forgetting)."""
         domain = self.job.corpus(self.config.domain)
         # At most a twentieth of D_C, because no arm can train on these sentences.
         n = min(GENERAL, -(-len(domain) // 20))
@@ -239,11 +250,10 @@ class Stages:
 
     @cached_property
     def sources(self) -> dict[tuple[str, str], Corpus]:
-        """{(source, budget): text to train on from that source}, without held-out sentences.
+        """{(source, budget): text of this source to train on}, without held-out sentences.
 
-        At one budget, the texts of all sources have the same number of tokens. A text is part of each larger text from
-        the same source.
-        Errors: ConfigError if a source is smaller than `cap_tokens`.
+        At one budget, the texts of all sources have the same number of tokens. A text contains all smaller texts of the
+        same source. Errors: ConfigError if a source is smaller than `cap_tokens`.
         """
         config = self.config
         whole = {self.job.corpus(ref).fingerprint: learnable(ref, self.barred, self.job) for ref in config.sources}
@@ -266,27 +276,27 @@ class Stages:
         return texts
 
     def source(self, cell: Cell) -> Corpus | None:
-        """Return the text that a variant trains on from its source; None if it has none."""
+        """Return the text of its source on which a variant trains; None if the variant has no source corpus."""
         learns = cell.arm.source and not self.imported(cell.arm)
         return self.sources[self.named[cell.arm.source].fingerprint, cell.budget] if learns else None
 
     def select(self, cell: Cell, replicate: Replicate, alike: Run | None = None, times: float = 1) -> SelectConfig:
-        """Return the options for selecting a variant's S_C. Sentences that also occur in dev or test are left out.
+        """Return the options of a run that selects a variant's S_C, without sentences that also occur in dev or test.
 
         alike, times: the budget is the number of tokens of the selection `alike`, multiplied by `times`. If `alike` is
-        None, use the variant's own budget.
+        None, the budget is the variant's own.
         """
         config, arm = self.config, cell.arm
         options = {key: getattr(config, key) for key in ("domain", "train", "dev", "encoder", "allow_download")}
-        # If possible, use the same options as the Selection page, so that both share one scoring run. If not, remove
-        # test leaks from T_C first.
+        # If possible, use the same options as the page Selection, so that both use the same scoring run. Otherwise
+        # remove test leaks from T_C first.
         plain = config.transductive == "none" and not self.pool
         options |= {"task": config.task if plain else self.task.fingerprint, "transductive": not plain}
         of_strategy = config.strategies.get(arm.strategy, {})
-        if "preset" in STRATEGIES[arm.strategy].Options.model_fields:  # the strategy trains a model
+        if "preset" in STRATEGIES[arm.strategy].Options.model_fields:  # true for strategies that train a model
             of_strategy = {"preset": config.preset, **of_strategy}
         options |= {"holdout": config.held_out, "strategy": arm.strategy, "options": of_strategy}
-        if self.pool:  # the same held-out text for all replicates, so that they share the audit of D_C
+        if self.pool:  # Use the same held-out text for all replicates, so that they share one audit of D_C.
             trains = any("ner" in each.models for each in involved(arm.strategy, of_strategy))
             options |= {"holdout": self.barred, "dev": config.dev if trains else ""}
         if arm.strategy == Gazetteer.name and config.gazetteer:
@@ -297,18 +307,19 @@ class Stages:
             options["cascade"] = False
         options["seed"] = replicate.draw
         budget = f"{self.task.n_tokens}tokens" if arm.plain_name == CONTROL else cell.budget
-        if arm.pseudo:  # a small D_C can have fewer sentences than the budget
+        if arm.pseudo:  # The fixed budget may be larger than D_C.
             budget = str(min(int(budget), len(self.job.corpus(config.domain))))
         if alike:
             tokens = round(times * read(alike, SelectResult).tokens)
-            # A multiple can exceed the size of D_C.
+            # The multiple may be larger than D_C.
             budget = f"{min(tokens, self.job.corpus(config.domain).n_tokens)}tokens"
         return SelectConfig.parse({**options, "budget": budget, **config.select})
 
     def pretrain(self, cell: Cell, replicate: Replicate, selects: Mapping[Cell, Run], pieces: float) -> PretrainConfig:
         """Return the options of a variant's pre-training.
 
-        selects: its selection; with `fixed`, those of all variants.
+        selects: {variant: its finished selection}; only the variant's own selection, unless the option `fixed` is set.
+        pieces: word pieces per token.
         """
         config = self.config
         options: Options = {"preset": config.preset, "seed": replicate.draw, **config.pretrain}
@@ -321,15 +332,15 @@ class Stages:
         return PretrainConfig.parse({"corpora": self.read(cell, selects.get(cell)), "init": init, **options})
 
     def amount(self, selects: Mapping[Cell, Run], pieces: float) -> Options:
-        """Return the options of the equal amount of training that `fixed` requires; {} for the preset's epochs.
+        """Return the options that give all variants the same amount of pre-training; {} unless `fixed` requires this.
 
-        pieces: word pieces per token.
+        selects, pieces: as in `pretrain`.
         """
         kind, config = self.config.fixed, self.config
         if kind == "none":
             return {}
         cells = [cell for cell in config.cells if cell.arm.pretrains]
-        # Ignore variants that train on all of D_C, else the others would repeat their own text many times.
+        # Ignore variants that train on all of D_C: otherwise all other variants would repeat their text many times.
         some = [cell for cell in cells if cell.arm.budget != WHOLE] or cells
         read = [[self.job.corpus(ref) for ref in self.read(cell, selects.get(cell))] for cell in some]
         settings = config.mlm_settings
@@ -340,7 +351,7 @@ class Stages:
         return {"max_pieces": round(settings.n_epochs * tokens * pieces)}
 
     def read(self, cell: Cell, select: Run | None) -> tuple[str, ...]:
-        """Return the corpora that a variant's MLM trains on."""
+        """Return the fingerprints of the corpora on which a variant runs MLM. select: its selection, if it has one."""
         if source := self.source(cell):
             return (source.fingerprint,)
         task = (self.task.fingerprint,) if cell.arm.task else ()
@@ -356,7 +367,10 @@ class Stages:
         pretrain: Run | None,
         labels: Sequence[Run],
     ) -> FinetuneConfig:
-        """Return the options of a variant's taggers on one part of L_C. labels: the runs behind its training set."""
+        """Return the options of a run that trains a variant's taggers on one part of L_C.
+
+        labels: finished runs that prepared the training set.
+        """
         config = self.config
         options = {"preset": config.tagger_preset, "allow_download": config.allow_download, **config.keep}
         options |= config.finetune
@@ -371,14 +385,15 @@ class Stages:
         return FinetuneConfig.parse({"init": init, **data, **options})
 
     def reference(self, cell: Cell) -> Options:
-        """Return the options of the run that finds the entities of a reference variant."""
+        """Return the options of a reference variant's run, which finds the entities in the test sets."""
         return reference_options(cell.arm.reference, cell.arm.value, self.config)
 
     def _borrowed(self, cell: Cell, pretrain: Run | None) -> Options:
-        """Return the fine-tuning options that differ from those of `none`, apart from the labels."""
+        """Return the fine-tuning options of a variant that differ from those of `none`, without those for labels."""
         arm = cell.arm
         options: Options = {}
-        if size := self.config.vectors.get("dimension"):  # random word vectors need the same dimension as learnt ones
+        # Random word vectors must have the same dimension as learnt vectors.
+        if size := self.config.vectors.get("dimension"):
             options["skipgram"] = {"dimension": size}
         if arm.states:
             options["states"] = pretrain.id if pretrain else self.config.encoder
@@ -398,9 +413,9 @@ class Stages:
 
 
 def find_named(arm: Arm, name: str, corpora: Sequence[Corpus], what: str, others: Sequence[str] = ()) -> Corpus:
-    """Return the corpus that an arm's name refers to, by name or fingerprint.
+    """Return the one of `corpora` that has this name, or a fingerprint that begins with it. Errors: ConfigError.
 
-    what: the corpora in words, for the error. others: further names that the arm could refer to. Errors: ConfigError.
+    what: word for these corpora in the error message. others: further allowed names, also listed in the message.
     """
     matches = [corpus for corpus in corpora if name in (corpus.name, *corpus.names)]
     matches = matches or [corpus for corpus in corpora if corpus.fingerprint.startswith(name)]
@@ -414,19 +429,19 @@ def find_named(arm: Arm, name: str, corpora: Sequence[Corpus], what: str, others
 
 
 def options_of(config: Config) -> Options:
-    """Return the options of a config that were set, as `Job.child` takes them."""
+    """Return the options of a config that were set explicitly, in the form that `Job.child` requires."""
     return config.model_dump(exclude_unset=True)
 
 
-CHECK = ""  # kind of a step that has no run and only raises an error if taggers cannot be trained on the data
+CHECK = ""  # kind of a step without a run: it only raises an error if taggers cannot be trained on the data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Step:
-    """A run for one replicate of one variant.
+    """A run to execute for one replicate of one variant.
 
-    options: function that returns the options of the run, given the runs of the steps in `needs`. part: part of L_C
-    that it uses.
+    options: function that returns the options of the run, given {step in `needs`: its run}.
+    part: part of L_C that the run uses.
     """
 
     kind: str
@@ -438,7 +453,7 @@ class Step:
 
     @property
     def what(self) -> str:
-        """Replicate and part of L_C in words; "" for a single replicate on all of L_C."""
+        """Replicate and part of L_C, in words; "" if the variant has one replicate and uses all of L_C."""
         size, draw = self.part
         part = f"{size:,} labelled sentences, draw {draw + 1}" if size else ""
         return ", ".join(filter(None, (self.replicate.in_words(), part)))
@@ -446,9 +461,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A replicate of a variant and its stages.
+    """A replicate of a variant, with the stages that build the options of its runs.
 
-    halves: step that splits the labels into halves; None if all share L_C.
+    halves: step that splits the labelled sentences into halves; None if halves are not swapped.
     """
 
     stages: Stages
@@ -458,20 +473,23 @@ class Place:
 
     @property
     def needs(self) -> tuple[Step, ...]:
-        """Steps that must come before all others of the replicate."""
+        """Steps that must finish before all other steps of the replicate."""
         return (self.halves,) if self.halves else ()
 
     def within(self, runs: Mapping[Step, Run]) -> Stages:
-        """Return the stages on the replicate's own labels."""
+        """Return the stages for the replicate's own half of the labels, or for L_C if halves are not swapped."""
         return self.stages.on_half(runs[self.halves], self.replicate) if self.halves else self.stages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """The steps of one replicate. labels, tuned: {part of L_C: steps}. halves: step shared with other variants.
+    """The steps of one replicate of a variant.
 
-    A reference variant has one step in `tuned`, which finds the entities of the test sets. An estimate has steps on
-    parts of L_C only.
+    halves: step that splits the labelled sentences, shared by all variants.
+    labels: {part of L_C: steps that prepare the labels}. tuned: {part of L_C: step that trains the taggers}.
+
+    A reference variant has one step in `tuned`, which finds the entities in the test sets. An estimate (`labels:+N`)
+    has steps on smaller parts of L_C only.
     """
 
     replicate: Replicate
@@ -503,7 +521,7 @@ def lines(stages: Stages, pieces: float) -> list[Line]:
     }
     models = {cell: as_much_as(cell, cells, stages.config.claim) for cell in cells if cell.arm.strategy}
     selects: dict[tuple[Cell, Replicate], Step] = {}
-    # Start with the variants whose selection sets the number of tokens of others.
+    # Start with the variants whose selection sets the number of tokens of other variants.
     for cell, model in sorted(models.items(), key=lambda item: item[1] is not None):
         for place in places[cell]:
             selects[cell, place.replicate] = _select(place, selects[model, place.replicate] if model else None)
@@ -513,7 +531,7 @@ def lines(stages: Stages, pieces: float) -> list[Line]:
 def _halves(stages: Stages, cells: Sequence[Cell]) -> dict[int, Step]:
     """Return {number of a replicate: step that splits the labelled sentences}; {} unless halves are swapped.
 
-    All variants share these steps. The two replicates that swap the halves of one split share its step.
+    All variants share these steps. Two successive replicates, which swap the halves of one split, also share a step.
     """
     steps: dict[int, Step] = {}
     for replicate in stages.config.replicates(cells[0]) if stages.config.cross else ():
@@ -531,10 +549,11 @@ def _split(stages: Stages, cell: Cell, replicate: Replicate) -> Step:
 
 
 def in_order(lines: Iterable[Line], stops: Sequence[int] = ()) -> list[list[Step]]:
-    """Return the steps in blocks, one block per stop. stops: numbers of replicates; () for a single block.
+    """Return the steps in blocks. Each block ends at an interim analysis.
 
-    In a block, all selections, labels and reference variants come first, so that unusable data fails early. Then the
-    trainings follow, replicate by replicate and arm by arm.
+    stops: numbers of replicates after which the experiment may end; () for a single block. In a block, all selections,
+    labels and reference variants come first, so that errors in the data appear early. The trainings follow, replicate
+    by replicate, and in each replicate arm by arm.
     """
     chains = [chain for line in lines for chain in line.chains]
     ends = stops or (max((chain.replicate.number for chain in chains), default=0),)
@@ -554,7 +573,7 @@ def _ordered(chains: Sequence[Chain]) -> list[Step]:
     ]
     return [
         *dict.fromkeys(chain.halves for chain in chains if chain.halves),
-        # A selection that takes its number of tokens from another one comes after it.
+        # If the number of tokens of a selection is set by another selection, the other one comes first.
         *sorted((chain.select for chain in chains if chain.select), key=lambda select: len(select.needs)),
         *(step for chain in chains for steps in chain.labels.values() for step in steps),
         *sorted(last, key=lambda step: not step.cell.arm.reference),
@@ -580,10 +599,10 @@ def _chain(place: Place, selects: Mapping[tuple[Cell, Replicate], Step], pieces:
 
 
 def _select(place: Place, alike: Step | None) -> Step:
-    """Return the step of a selection.
+    """Return the step that selects the text of a replicate.
 
-    alike: step of another selection; its number of tokens, or a multiple of it, is the budget. None: the variant's own
-    budget.
+    alike: step of another selection, whose number of tokens (or a multiple) is the budget. None: the variant's own
+    budget is used.
     """
     cell, replicate = place.cell, place.replicate
 
@@ -601,7 +620,7 @@ def _select(place: Place, alike: Step | None) -> Step:
 
 
 def _labels(place: Place, part: Part) -> tuple[Step, ...]:
-    """Return the steps that extend, check or rebuild the labels before training; () if the arm only uses L_C."""
+    """Return the steps that extend, check or rebuild the labels before training; () if the arm uses L_C unchanged."""
     cell, replicate = place.cell, place.replicate
     step = partial(Step, cell=cell, replicate=replicate, part=part)
 
@@ -634,9 +653,9 @@ def _labels(place: Place, part: Part) -> tuple[Step, ...]:
 
 
 def _pretrain(place: Place, selects: Mapping[Cell, Step], pieces: float) -> Step:
-    """Return the step of a pre-training; with `fixed`, it needs the selections of all variants.
+    """Return the step that pre-trains a replicate. With the option `fixed`, it needs the selections of all variants.
 
-    selects: the selections of this replicate.
+    selects: {variant: step of its selection in this replicate}. pieces: word pieces per token.
     """
     cell, replicate = place.cell, place.replicate
     selection = (selects[cell],) if cell in selects else ()
@@ -658,7 +677,7 @@ def _pretrain(place: Place, selects: Mapping[Cell, Step], pieces: float) -> Step
 def _finetune(
     place: Place, part: Part, *, select: Step | None, pretrain: Step | None, labels: tuple[Step, ...]
 ) -> Step:
-    """Return the step that trains a replicate's taggers; for a reference variant, the step that finds the entities."""
+    """Return the step that trains the taggers of a replicate, or that finds the entities of a reference variant."""
     cell, replicate = place.cell, place.replicate
     if kind := cell.arm.reference:
 
