@@ -1,8 +1,8 @@
-"""The run `study`: one claim on several tasks, with one test over all of them; also its cost and power.
+"""The kind of run `study`: it tests one claim on several tasks together. Also the cost and the power of a study.
 
-Every task is an experiment with its own T_C and L_C. At each planned analysis (look) all experiments have the same
-number of replicates, and the claim's differences are pooled. Later analyses find the replicates of earlier ones by
-their run keys. A single experiment on one of the tasks finds them in the same way.
+Every task is an experiment with its own T_C and L_C. At each planned analysis, all experiments have the same number of
+replicates, and the differences that the claim is about are pooled. Later analyses reuse the replicates of earlier
+analyses, which they find by their run keys. A single experiment on one of the tasks reuses them in the same way.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,22 +52,23 @@ from core.stats.spread import Spread
 from core.stats.verdict import ANSWERS, has_power, lacking
 from core.tagging.calibrate import CalibrateResult
 
-EACH = ("task", "domain", "train", "dev", "test")  # options with one corpus per task
-# Added to the seeds of each further task. The pooled variance assumes that the tasks' differences are independent. With
-# equal seeds, tasks that share a domain corpus would share nearly all of their random text.
+EACH = ("task", "domain", "train", "dev", "test")  # Options that have one corpus per task.
+# The seeds of each further task are larger by this number. With equal seeds, tasks with the same domain corpus would
+# select nearly the same random text. The pooled variance assumes that the differences of the tasks are independent.
 SEEDS_APART = 1000
-# {option of an experiment that a study lacks: the option in words}
+# {option of an experiment that a study does not have: the option in words}
 LACKS = {"assisting": "an assisting corpus", "sources": "sources", "words": "sources or imported word vectors"}
-EDITION = "2"  # increase this number if the same options give a new result
+
+EDITION = "2"  # increase this number if a change of the code gives a different result for the same options
 
 
 def _same(name: str) -> Any:
-    """Return an option of an experiment for use in a study."""
+    """Return a copy of an experiment's option `name`, for the options of a study."""
     return copy(ExperimentConfig.model_fields[name])
 
 
 class StudyConfig(Config):
-    """Options of a study: the corpora of all tasks side by side, and the options of their experiments."""
+    """Options of a study: the corpora of all tasks, and the options that the experiments of all tasks share."""
 
     train: tuple[str, ...] = option(
         ...,
@@ -120,10 +121,10 @@ class StudyConfig(Config):
     edition: str = option("", "Version of the study's seeds and analysis, set by Winnow.", hidden=True)
 
     def settled(self) -> Self:
-        """Return the options, normalised as in an experiment, with the encoder's hash.
+        """Return the options, normalised as in an experiment, with the encoder's hash filled in.
 
-        Errors: ModelError if the encoder is not here and may not be fetched. ConfigError if a corpus in `transfer` or
-        `dictionary` belongs to a task. CorpusError if one is missing.
+        Errors: ModelError if the encoder is missing and downloads are not allowed; ConfigError if a corpus in
+        `transfer` or `dictionary` belongs to a task; CorpusError if one of these corpora is missing.
         """
         self._check_transfer()
         settled, *_ = (self.experiment(number, len(self.seeds)).settled() for number in range(len(self.train)))
@@ -131,7 +132,7 @@ class StudyConfig(Config):
         return self.model_copy(update=own | {"edition": EDITION})
 
     def _check_transfer(self) -> None:
-        """Refuse a transfer corpus that a task trains on or is tested on. Errors: ConfigError, CorpusError."""
+        """Refuse a transfer corpus that is train, dev or test set of a task. Errors: ConfigError, CorpusError."""
         library = Library(home())
         of_tasks = {library.find(name).fingerprint for name in (*self.train, *self.dev, *self.test) if self.transfer}
         for corpus in map(library.find, self.transfer):
@@ -143,12 +144,12 @@ class StudyConfig(Config):
 
     @classmethod
     def _shared(cls) -> set[str]:
-        """Return the names of an experiment's options that all tasks share."""
+        """Return the names of the experiment options that have the same value for all tasks."""
         return (cls.model_fields.keys() & ExperimentConfig.model_fields.keys()) - set(EACH)
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        """Check that every option has one corpus per task, and that every experiment is valid. Errors: ConfigError."""
+        """Check that every task has its corpora, and that all experiments are valid. Errors: ConfigError."""
         n = len(self.train)
         if not n:
             raise ConfigError("train: give the labelled training sentences of at least one task.")
@@ -174,10 +175,9 @@ class StudyConfig(Config):
         return self
 
     def experiment(self, number: int, replicates: int = 0) -> ExperimentConfig:
-        """Return the experiment on one of the tasks. Errors: ConfigError.
+        """Return the options of the experiment on a task. number: number of the task, from 0. Errors: ConfigError.
 
-        replicates: keep only the first `replicates` replicates, without interim analyses; 0: keep all replicates and
-        interim analyses.
+        replicates: number of replicates to include, without interim analyses; 0: all replicates, with interim analyses.
         """
         shared = {
             name: getattr(self, name) for name in type(self).model_fields if name in ExperimentConfig.model_fields
@@ -194,7 +194,7 @@ class StudyConfig(Config):
 
     @property
     def experiments(self) -> list[ExperimentConfig]:
-        """The experiments on all tasks, in order."""
+        """Options of the experiments on all tasks, in the order of the tasks."""
         return [self.experiment(number) for number in range(len(self.train))]
 
     @property
@@ -206,35 +206,35 @@ class StudyConfig(Config):
 
     @property
     def control(self) -> Cell | None:
-        """Control that the claim must beat in addition to `none`; None if it has none."""
+        """Control that the claim must beat in addition to `none`; None if the claim has no control."""
         return control(self.claimed, self.experiment(0).cells)
 
     @property
     def unit(self) -> str:
-        """Word for what is repeated: "replicates" of the whole pipeline, or "seeds" of the tagger only."""
+        """Word for repetitions of the claim: "replicates" of the whole pipeline, or "seeds" of the taggers only."""
         return "replicates" if self.experiment(0).replicates(self.claimed)[0].number else "seeds"
 
     @property
     def stops(self) -> tuple[int, ...]:
-        """Numbers of replicates at which the study may end; the last is the number of seeds."""
+        """Numbers of replicates after which the study may end. The last is the number of seeds."""
         return self.experiment(0).stops
 
 
 def task_names(config: StudyConfig, library: Library) -> list[str]:
-    """Return the names of the tasks: the given names, else the names of their test sets; number equal names."""
+    """Return the names of the tasks: those that were given, else those of the test sets. Equal names are numbered."""
     names = config.names or [library.find(test).name for test in config.test]
     return [f"{name} ({number})" if name in names[: number - 1] else name for number, name in enumerate(names, 1)]
 
 
-Costs = Mapping[tuple[int, int], Cost]  # {(number of the task, replicates): cost of that experiment}
+Costs = Mapping[tuple[int, int], Cost]  # {(number of a task, number of replicates): cost of its experiment}
 
 
 def study_costs(
     config: StudyConfig, measured: Sequence[CalibrateResult], home: Path, kinds: Mapping[str, Kind]
 ) -> Costs:
-    """Estimate the cost of every task's experiment at every analysis, {(task, replicates): cost}.
+    """Estimate the cost of every task's experiment, for each number of replicates after which the study may end.
 
-    measured: one `calibrate` result per task.
+    measured: one `calibrate` result per task. Return {(number of a task, number of replicates): cost}.
     """
     return {
         (task, n): cost(config.experiment(task, n), timed, home, kinds)
@@ -244,9 +244,10 @@ def study_costs(
 
 
 def cost_of_all(costs: Costs, names: Sequence[str], stops: Sequence[int]) -> Cost:
-    """Return the cost of a study, with one row per task.
+    """Return the cost of a study, in which each task has one line.
 
-    A task costs as much as its experiment at the last analysis, plus the taggers that only earlier experiments train.
+    A task costs as much as its experiment at the last analysis. Taggers that only earlier experiments train are added.
+    names: names of the tasks. stops: numbers of replicates after which the study may end.
     """
     steps: list[Priced] = []
     for number, name in enumerate(names):
@@ -267,12 +268,12 @@ def cost_of_all(costs: Costs, names: Sequence[str], stops: Sequence[int]) -> Cos
     )
 
 
-MORE = 2  # number of tasks that the forecast of a larger study adds
+MORE = 2  # number of tasks by which a larger study in the forecast exceeds the planned study
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyChance(PlanChance):
-    """A plan over several tasks and its chance."""
+    """A plan of a study and its chance to detect a given effect. tasks: number of tasks."""
 
     tasks: int
 
@@ -283,9 +284,10 @@ class StudyChance(PlanChance):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyForesight:
-    """Chances of plans to detect a mean gain of `effect` points over their tasks. The first plan is the study's own.
+    """Chances of several plans to detect a mean gain of `effect` points over their tasks.
 
-    spreads: random spread of F1, one per task. claim: variant that the claim is about.
+    plans: the study's own plan first, then larger plans. spreads: random spread of F1, one per task. claim: variant
+    that the claim is about.
     """
 
     plans: Sequence[StudyChance]
@@ -294,7 +296,7 @@ class StudyForesight:
     claim: str
 
     def in_words(self) -> str:
-        """Return a sentence on the chances and one on their basis."""
+        """Return a sentence on the chances of the plans and a sentence on the basis of the forecast."""
         asked = self.plans[0]
         if asked.replicates < 2:
             return (
@@ -330,7 +332,7 @@ class StudyForesight:
 
 
 def foresee_study(config: StudyConfig, home: Path) -> StudyForesight:
-    """Forecast the chances of a study, and of studies with more replicates or more tasks of the same kind."""
+    """Forecast the chance that a study detects its effect; also for larger plans, with more replicates or tasks."""
     n = len(config.train)
     spreads = tuple(foresee(experiment, home).spread for experiment in config.experiments)
     more = tuple(spreads[number % n] for number in range(n + MORE))
@@ -355,10 +357,10 @@ def _chance(spreads: tuple[Spread, ...], plan: ExperimentConfig, effect: float) 
 
 
 def planned_test(config: StudyConfig, tasks: Sequence[TaskRow], number: int) -> PlannedTest | None:
-    """Test the claim at one of the analyses. Return None if the study goes on, or if nothing can be tested.
+    """Test the claim at one of the planned analyses. Return None if the study continues or nothing can be tested.
 
-    number: number of the analysis, from 0. The test only depends on the experiments' results and the options, so that a
-    resumed study ends at the same analysis.
+    number: number of the analysis, from 0. The test depends only on the results of the experiments and the options, so
+    that a resumed study ends at the same analysis.
     """
     estimates = claimed(config, tasks)
     if len(config.seeds) < 2 or len(estimates) < len(tasks) or no_task_learnt(tasks):
@@ -373,20 +375,27 @@ def planned_test(config: StudyConfig, tasks: Sequence[TaskRow], number: int) -> 
 def claimed(config: StudyConfig, tasks: Sequence[TaskRow]) -> list[Estimate]:
     """Return the differences that the claim is about: to the control, or to `none` if the claim has no control.
 
-    Leave out tasks without a difference to the control, because `none` would answer another question.
+    If the claim has a control, tasks without a difference to the control are left out. Their difference to `none` must
+    not be used instead, because it would answer a different question.
     """
     return [task.choosing for task in tasks if task.choosing] if config.control else [task.reading for task in tasks]
 
 
 def reading(config: StudyConfig, tasks: Sequence[TaskRow], replicates: int, bound: float | None) -> Question:
-    """Answer whether the claim is above `none`. bound: significance level of the planned test; None without a test."""
+    """Return the answers to the question: is the claim better than `none`?
+
+    replicates: number of replicates so far. bound: significance level of the planned test; None without a test.
+    """
     own = ALPHA if config.control else bound
     question = _question([task.reading for task in tasks], tasks, config, replicates, own or ALPHA)
     return _unanswered(question) if no_task_learnt(tasks) else question
 
 
 def choosing(config: StudyConfig, tasks: Sequence[TaskRow], replicates: int, bound: float | None) -> Question | None:
-    """Answer whether the claim is above its control; None if it has no control. bound: as in `reading`."""
+    """Return the answers to the question: is the claim better than its control?
+
+    Return None if the claim has no control, or if a task has no difference to the control. Arguments: as in `reading`.
+    """
     estimates = [task.choosing for task in tasks if task.choosing]
     if not config.control or len(estimates) < len(tasks):
         return None
@@ -403,7 +412,7 @@ def _question(
     if len(estimates) == 1:
         return Question(these=these, others=None, between=None, lacking=lacks)
     others = _conclusion(random_effects(deltas), ALPHA)
-    if others.answer != these.answer:  # an answer that does not hold on these tasks cannot hold on similar tasks
+    if others.answer != these.answer:  # An effect that is not detected on these tasks cannot be claimed for others.
         others = replace(others, answer="no evidence")
     if these.answer == "yes":
         lacks = _tasks_lacking(others, deltas, config.effect)
@@ -411,24 +420,27 @@ def _question(
 
 
 def _unanswered(question: Question) -> Question:
-    """Keep the differences but drop the answers, because no tagger learnt anything."""
+    """Return the question with its differences but without answers, because no tagger learnt anything."""
     others = replace(question.others, answer=None) if question.others else None
     return replace(question, these=replace(question.these, answer=None), others=others, lacking="")
 
 
 def _conclusion(mean: Mean, asked: float) -> Conclusion:
     delta, half, p = float(mean.delta), float(mean.half()), float(mean.p)
-    # A difference of F1 lies between -100 and 100.
+    # A difference of F1 is between -100 and 100 points.
     low, high = max(delta - half, -100.0), min(delta + half, 100.0)
     if not float(mean.dof):
         low, high = -100.0, 100.0
-    # The answer must also agree with the interval.
+    # Give an answer only if the interval does not contradict it.
     sign = (int(low > 0) - int(high < 0)) if p <= asked else 0
     return Conclusion(delta=delta, interval=(low, high), p=p, dof=float(mean.dof), answer=ANSWERS[sign])
 
 
 def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], config: StudyConfig, n: int) -> str:
-    """Return a sentence on the data needed to detect the effect on these tasks; "" if a difference is detected."""
+    """Return a sentence on the data needed to detect the effect on these tasks; "" if a difference was detected.
+
+    these: conclusion on these tasks. n: number of replicates so far.
+    """
     unit, gain = config.unit, f"a true mean gain of {gain_in_words(config.effect)}"
     if these.answer != "no evidence":
         return ""
@@ -458,7 +470,7 @@ def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], config: St
 def _tasks_lacking(others: Conclusion, deltas: FloatArray, effect: float) -> str:
     """Return a sentence on the number of tasks needed to detect a true mean gain of `effect` points on similar tasks.
 
-    deltas: difference on each task.
+    others: conclusion on similar tasks. deltas: difference on each task of the study. Return "" if it is detected.
     """
     if others.answer != "no evidence":
         return ""
@@ -477,7 +489,7 @@ def _tasks_lacking(others: Conclusion, deltas: FloatArray, effect: float) -> str
 
 
 def run(config: StudyConfig, job: Job) -> StudyResult:
-    """Run the experiments of one planned analysis after another, until the test ends the study.
+    """Run the experiments up to each planned analysis in turn, until the test ends the study.
 
     Artifacts: `study.csv`, `study.md`.
     """
@@ -521,7 +533,10 @@ def _foretold(config: StudyConfig, job: Job) -> Foretold:
 def _experiments(
     config: StudyConfig, job: Job, number: int, names: Sequence[str], measured: Sequence[CalibrateResult]
 ) -> list[Run]:
-    """Run or find the experiment of every task at one analysis. number: number of the analysis, from 0."""
+    """Return the experiment runs of all tasks at one analysis; execute those that have not finished.
+
+    number: number of the analysis, from 0. names: names of the tasks. measured: one `calibrate` result per task.
+    """
     runs, n, of = [], config.stops[number], len(config.stops) * len(names)
     costs = study_costs(config, measured, job.home, job.kinds)
     left = cost_of_all(costs, names, config.stops).seconds
@@ -572,7 +587,10 @@ def _title(run: About) -> str:
 
 
 def study_red_items(kind: str, options: Mapping[str, object], library: Library) -> list[Check]:
-    """Return the red items of all tasks of a study. If only some tasks have an item, it names these tasks."""
+    """Return the red items (failed data checks) of all tasks of a study.
+
+    An item that only some tasks have names these tasks.
+    """
     config = StudyConfig.parse(dict(options))
     tasks = dict[Check, list[str]]()
     names = task_names(config, library)

@@ -1,4 +1,4 @@
-"""Leaderboards and studies as tables: CSV for a spreadsheet, Markdown for people, and the cells that pages show."""
+"""Tables of leaderboards and studies: as CSV for spreadsheets, as Markdown for reading, and as cells for pages."""
 
 import csv
 import io
@@ -37,33 +37,39 @@ COLUMNS = (
 )
 HEADS = ("variant", "budget", "sentences read", "tokens", "dev F1", "test score", "sd")
 ANSWERS = ("helped", "selection helped", "hours")
-TAKES: Mapping[str, str] = {  # columns with the cost of using a variant once
+TAKES: Mapping[str, str] = {  # {column with a cost of using a variant once: its heading}
     "machine": "The machine's time",
     "person": "Your time",
     "labels": "Labelled sentences",
     "downloads": "Downloads",
 }
-MINUTE = 1 / 60  # hours; no rate is shown for a shorter time
+MINUTE = 1 / 60  # in hours; for a shorter time, no gain per hour is shown
 TAKES_ONCE = (
     "“Once” means one tagger and all steps before it. Your time is the time that you spend in addition to the labels "
     "that all variants share. Labelled sentences do not include the dev and test sets."
 )
 NOTHING_TO_FETCH = "none"
-FURTHER = ("mean", "sd", "delta")  # columns for each further test set
+FURTHER = ("mean", "sd", "delta")  # columns that the CSV has for each further test set
 
 
 def as_csv(result: ExperimentResult | StudyResult) -> str:
-    """Return a result as CSV with unrounded numbers: one row per arm, or per task and per mean over tasks."""
+    """Return a result as CSV with unrounded numbers.
+
+    An experiment has one row per variant. A study has one row per task and one per mean over tasks.
+    """
     return _study_csv(result) if isinstance(result, StudyResult) else _board_csv(result)
 
 
 def as_markdown(result: ExperimentResult | StudyResult) -> str:
-    """Return a result as Markdown, with the reason for each verdict, or with what would settle a study's questions."""
+    """Return a result as Markdown.
+
+    An experiment includes the reason for each verdict. A study includes the data that would settle its questions.
+    """
     return _study_markdown(result) if isinstance(result, StudyResult) else _board_markdown(result)
 
 
 def write(context: RunContext, result: ExperimentResult | StudyResult) -> None:
-    """Write the tables of an experiment or a study beside its result."""
+    """Write the tables of an experiment or a study, as CSV and Markdown, to the artifacts of its run."""
     for suffix, text in (("csv", as_csv(result)), ("md", as_markdown(result))):
         path = file(context.run, suffix)
         write_atomic(path, text.encode())
@@ -78,7 +84,7 @@ def _board_csv(result: ExperimentResult) -> str:
     for row in result.leaderboard:
         (low, high), (low_random, high_random) = row.interval, row.interval_random or (None, None)
         bounds = {"low": low, "high": high, "low_random": low_random, "high_random": high_random}
-        if row.f1_per_hour and row.delta:  # the rate has the interval of the difference, scaled
+        if row.f1_per_hour and row.delta:  # The gain per hour has the interval of the difference, divided by hours.
             hours = row.delta / row.f1_per_hour
             bounds |= {"low_per_hour": low / hours, "high_per_hour": high / hours}
         if row.seconds is not None:
@@ -120,13 +126,16 @@ def _board_markdown(result: ExperimentResult) -> str:
 
 
 def _markdown(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Collection[int]) -> list[str]:
-    """Return the lines of a Markdown table. numbers: columns that are aligned to the right."""
+    """Return the lines of a Markdown table. numbers: columns with numbers, which are aligned to the right."""
     sides = "|".join("---:" if column in numbers else "---" for column in range(len(heads)))
     return [f"| {' | '.join(heads)} |", f"|{sides}|", *(f"| {' | '.join(cells)} |" for cells in rows)]
 
 
 def _curve(points: Sequence[CurvePoint]) -> list[str]:
-    """Return a table of test F1 by number of training sentences, mean over draws and seeds; [] without sizes."""
+    """Return the lines of a table of test F1 by number of training sentences, mean over draws and seeds.
+
+    Return [] if there are no points.
+    """
     sizes = sorted({point.train_sentences for point in points})
     if not sizes:
         return []
@@ -148,7 +157,7 @@ def _curve(points: Sequence[CurvePoint]) -> list[str]:
 
 
 def _further(rows: Sequence[ArmRow]) -> list[str]:
-    """Return a table of all test sets, one row per arm; [] if there is only one test set."""
+    """Return the lines of a table of the scores on all test sets, one row per variant; [] for a single test set."""
     tests = [test.test for test in rows[0].also]
     if not tests:
         return []
@@ -158,7 +167,7 @@ def _further(rows: Sequence[ArmRow]) -> list[str]:
 
 
 def _score_words(test: ArmRow | FurtherTest) -> str:
-    """Return mean, spread over seeds, and difference to `none`."""
+    """Return mean F1, standard deviation over seeds, and difference to the baseline, such as "81.20 ± 0.40 (+1.10)"."""
     spread = "" if test.sd is None else f" ± {test.sd:.2f}"
     return f"{test.mean:.2f}{spread} ({test.delta:+z.2f})"
 
@@ -231,7 +240,7 @@ def _answered(question: Question | None, which: str) -> str:
 
 
 def dev_words(row: ArmRow) -> str:
-    """Return a variant's dev F1; "" for a reference variant, which has none."""
+    """Return a variant's dev F1 as text; "" for a reference variant, which has no dev F1."""
     return "" if row.dev_mean is None else f"{row.dev_mean:.2f}"
 
 
@@ -239,41 +248,41 @@ def answers(row: ArmRow) -> tuple[str, str]:
     """Return the answers to "Did the variant help?" and "Did its selection help?"; "" if a question is not asked.
 
     An answer is "yes", "no evidence" or "worse", with a suffix if it is exploratory. For a reference variant, the first
-    answer is its verdict.
+    answer is the verdict.
     """
     if row.verdict in ("baseline", "nothing learnt", "not tested"):
         return row.verdict, ""
-    # A single selection and pre-training do not show how much the result varies if both are repeated.
+    # One selection and one pre-training do not show how much the result would vary if both were repeated.
     not_asked = "a quick look cannot tell" if row.delta_random is not None else ""
     mark = EXPLORATORY * row.exploratory
     return f"{_helped(row)}{mark}", f"{row.chose}{mark}" if row.chose else not_asked
 
 
 def _helped(row: ArmRow) -> str:
-    """Return the answer to "Did the variant help?". A control's answer is marked, because it is no verdict."""
+    """Return the answer to "Did the variant help?". The answer of a control is marked, because it is no verdict."""
     return f"control: {row.helped}" if row.verdict == "control" and row.helped else row.helped or row.verdict
 
 
 def all_read(rows: Sequence[ArmRow]) -> bool:
-    """Return True if arms differ in their pre-training only; reference variants do not count."""
+    """Return True if all variants except the baseline and reference variants were pre-trained."""
     return all(row.sentences for row in rows if row.verdict != "baseline" and not row.reference)
 
 
 def asked_first(rows: Sequence[ArmRow]) -> str:
-    """Return the heading of the column with the answers to `helped`."""
+    """Return the heading of the column that answers "Did the variant help?"."""
     return "Pre-training helped" if all_read(rows) else "Helped"
 
 
 def interval_words(row: ArmRow) -> str:
-    """Return a variant's difference to its baseline, with the interval.
+    """Return a variant's difference to its baseline and the interval, as text.
 
-    Return "" for the baseline, and for taggers that learnt nothing.
+    Return "" for the baseline, and for a variant whose taggers learnt nothing.
     """
     return "" if row.verdict in ("baseline", "nothing learnt") else difference_words(row)
 
 
 def difference_words(row: ArmRow | FurtherTest) -> str:
-    """Return a difference to the baseline on a test set, with the interval."""
+    """Return a difference to the baseline on a test set and its interval, such as "+1.10 [+0.20, +2.00]"."""
     low, high = row.interval
     return f"{row.delta:+z.2f} " + (
         f"[{low:+z.2f}, {high:+z.2f}]" if is_known(row.interval) else f"({_too_few_seeds(row)}: no interval)"
@@ -281,16 +290,16 @@ def difference_words(row: ArmRow | FurtherTest) -> str:
 
 
 def control_words(row: ArmRow) -> str:
-    """Return a variant's difference to its control, with the interval; "" if it has no control."""
+    """Return a variant's difference to its control and the interval, as text; "" if it has no control."""
     if row.delta_random is None or row.interval_random is None:
         return ""
     return difference_words(replace(row, delta=row.delta_random, interval=row.interval_random))
 
 
 def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
-    """Return the reason why the seeds give no interval."""
+    """Return the reason why there is no interval, such as "one seed"."""
     n, failed = len(row.micro_f1), len(row.collapsed) if isinstance(row, ArmRow) else 0
-    if isinstance(row, ArmRow) and row.reference:  # a reference variant has one F1, so count the seeds of `none`
+    if isinstance(row, ArmRow) and row.reference:  # A reference variant has one F1, so count the seeds of `none`.
         n = row.wins + row.ties + row.losses
     if n < 2:
         return "one seed"
@@ -298,10 +307,10 @@ def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
 
 
 def rate_words(row: ArmRow) -> str:
-    """Return F1 points gained per hour of computing beyond that of `none`, with their interval.
+    """Return as text the F1 points gained per hour of additional computing (beyond `none`), with their interval.
 
-    Leave out the rate if no tagger of the variant learnt anything. Leave it out too if the interval is unknown or goes
-    beyond 100 points per hour, because the rate would then mislead. A reference variant has no rate, because it
+    There is no rate if no tagger of the variant learnt anything. There is also no rate if the interval is unknown or
+    extends beyond 100 points per hour, because the rate would mislead. A reference variant has no rate, because it
     replaces `none` instead of adding runs to it.
     """
     rate = row.f1_per_hour
@@ -309,14 +318,14 @@ def rate_words(row: ArmRow) -> str:
         return "learnt nothing: no rate"
     if not rate or not row.delta:
         return ""
-    if row.delta / rate < MINUTE:  # a few seconds would give a meaningless rate
+    if row.delta / rate < MINUTE:  # A gain in a few seconds would give a meaningless rate.
         return "no rate: less than a minute more"
     if not is_known(row.interval):
         return f"{_too_few_seeds(row)}: no rate"
     low, high = (bound * rate / row.delta for bound in row.interval)
     if max(-low, high) > SCALE:
         return "cannot be determined"
-    # The wider the interval, the fewer digits.
+    # Show fewer digits if the interval is wide.
     digits = 2 if high - low < 10 else 1 if high - low < 100 else 0
     return f"{rate:+z,.{digits}f} [{low:+z,.{digits}f}, {high:+z,.{digits}f}]"
 
@@ -328,7 +337,7 @@ def _estimate_row(line: MoreLabels) -> dict[str, object]:
     return {"arm": line.arm, **scores, "gpu_hours": line.hours, **takes}
 
 
-ESTIMATE_HEADS: Mapping[str, str] = {  # columns of estimates
+ESTIMATE_HEADS: Mapping[str, str] = {  # {column of the table of estimates: its heading}
     "arm": "Estimate",
     "f1": "Test score",
     "none": "Against none",
@@ -338,7 +347,7 @@ ESTIMATE_HEADS: Mapping[str, str] = {  # columns of estimates
 
 
 def estimate_cells(line: MoreLabels) -> dict[str, str]:
-    """Return the cells of `ESTIMATE_HEADS`. If nothing was estimated, there is no score and no difference."""
+    """Return {column of `ESTIMATE_HEADS`: text of the cell}. If no estimate was possible, the difference is ""."""
     score, difference = "not estimated", ""
     if line.f1 is not None and line.interval and line.gain is not None and line.gain_interval:
         score = f"{line.f1:.1f} [{line.interval[0]:.1f}, {line.interval[1]:.1f}]"
@@ -349,12 +358,12 @@ def estimate_cells(line: MoreLabels) -> dict[str, str]:
 
 
 def estimate_word(line: MoreLabels) -> str:
-    """Return the word for an estimate, which has no verdict."""
+    """Return the word that an estimate has in place of a verdict."""
     return "not estimated" if line.f1 is None else "estimate"
 
 
 def _estimates(lines: Sequence[MoreLabels]) -> list[str]:
-    """Return a table of the estimates and their reasons; [] if there are none."""
+    """Return the lines of a table of estimates, with the basis of each; [] if there are none."""
     if not lines:
         return []
     cells = [list(estimate_cells(line).values()) for line in lines]
@@ -364,7 +373,7 @@ def _estimates(lines: Sequence[MoreLabels]) -> list[str]:
 
 
 def takes(row: ArmRow) -> dict[str, str]:
-    """Return the cells of `TAKES`; "" for results of earlier versions, which did not store these costs."""
+    """Return {column of `TAKES`: text of the cell}. The text is "" for results of earlier versions without costs."""
     if row.seconds is None:
         return dict.fromkeys(TAKES, "")
     return {
@@ -376,7 +385,7 @@ def takes(row: ArmRow) -> dict[str, str]:
 
 
 def hours_words(hours: float) -> str:
-    """Return a time in seconds, minutes or hours."""
+    """Return a time as text in seconds, minutes or hours, such as "20 min"."""
     seconds = 3600 * hours
     if seconds < 90:
         return f"{seconds:.0f} s"

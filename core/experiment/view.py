@@ -1,4 +1,4 @@
-"""Plans of experiments and studies, for pages and commands before a start: options, cost and forecasts."""
+"""Plans of experiments and studies before they start: options, cost and forecasts, for pages and commands."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -43,15 +43,16 @@ DEMO: Mapping[str, object] = {
     "finetune": {"epochs": 8},
 }
 
-LONG = 2 * 3600.0  # seconds; for a longer plan, a shorter one is offered
-WORTH = 0.7  # a shorter plan is offered only if it takes at most this share of the time
-SIZES = (1000, 500, 300, 200, 100)  # labelled sentences of shorter plans, largest first
+LONG = 2 * 3600.0  # Seconds. If a plan takes longer, a shorter plan is proposed.
+WORTH = 0.7  # A shorter plan is proposed only if it takes at most this share of the time.
+SIZES = (1000, 500, 300, 200, 100)  # Numbers of labelled sentences in shorter plans, largest first.
 
 
 def stage_options(lines: Iterable[str], before: Mapping[str, Options] | None = None) -> dict[str, Options]:
-    """Parse `pretrain.epochs=4` to {pretrain: {epochs: 4}}, `strategies.knn.neighbours=10` to {strategies: {knn: ...}}.
+    """Parse options of stages, one per line: `pretrain.epochs=4` becomes {pretrain: {epochs: 4}}.
 
-    before: options that the lines extend or change. Errors: ConfigError.
+    Options of strategies have one more part: `strategies.knn.neighbours=10`. before: options to which the lines are
+    added, or which they replace. Errors: ConfigError.
     """
     options = {stage: dict(before[stage]) for stage in STAGES if before and stage in before}
     for line in filter(None, map(str.strip, lines)):
@@ -72,9 +73,9 @@ def stage_options(lines: Iterable[str], before: Mapping[str, Options] | None = N
 
 
 def calibrations(options: Mapping[str, object], kind: str = "experiment") -> list[Options]:
-    """Return the options of the `calibrate` runs that `cost` needs: one per task of a study, and per encoder.
+    """Return the options of the `calibrate` runs that `cost` needs: one per task of a study and per encoder.
 
-    For an experiment, the first run is for its own encoder, the others are for the encoders of its axis.
+    For an experiment, the first is for its own encoder; the others are for the encoders of its option `axis`.
     """
     config = KINDS[kind].config.parse(dict(options))
     each = config.experiments if isinstance(config, StudyConfig) else [config]
@@ -83,29 +84,27 @@ def calibrations(options: Mapping[str, object], kind: str = "experiment") -> lis
 
 
 def not_estimated(options: Mapping[str, object]) -> list[str]:
-    """Return one sentence per number of further labels whose effect cannot be estimated, with the reason.
-
-    Errors: CorpusError.
-    """
+    """Return a sentence for each arm `labels:+N` that cannot be estimated, with the reason. Errors: CorpusError."""
     config = ExperimentConfig.parse(dict(options))
     return more_labels.not_estimated(config, len(library().find(config.train)))
 
 
 def calibrated(run_id: str) -> CalibrateResult:
-    """Read the result of a `calibrate` run. Errors: RunError."""
+    """Return the result of a `calibrate` run. Errors: RunError."""
     return result.read(store().get(run_id), CalibrateResult)
 
 
 def cost(options: Mapping[str, object]) -> Cost:
-    """Estimate the cost of an experiment; finished runs cost nothing.
+    """Estimate the cost of an experiment. Finished runs cost nothing.
 
-    Errors: RunError if this machine was not timed for its encoder and network; ConfigError, CorpusError.
+    Errors: RunError if the speed of this machine was not measured for the encoder and network; ConfigError,
+    CorpusError.
     """
     return _cost(options)
 
 
 def _cost(options: Mapping[str, object], labels: int = 0) -> Cost:
-    """Estimate a cost. labels: number of training sentences; 0: all."""
+    """Estimate the cost of an experiment on part of its training set. labels: number of sentences to use; 0: all."""
     config = ExperimentConfig.parse(dict(options))
     measured = {encoder: timed(config, encoder) for encoder in ("", *config.encoders)}
     wanted = plan(KINDS["experiment"], config, home())
@@ -115,7 +114,7 @@ def _cost(options: Mapping[str, object], labels: int = 0) -> Cost:
 
 
 def seconds_on(options: Mapping[str, object], labels: int) -> float:
-    """Estimate the seconds of an experiment on some of its training sentences. labels: their number; 0: all.
+    """Estimate the seconds of an experiment on part of its training set. labels: number of sentences to use; 0: all.
 
     Errors: as for `cost`.
     """
@@ -124,16 +123,17 @@ def seconds_on(options: Mapping[str, object], labels: int) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shorter:
-    """A shorter plan: number of labelled training sentences, and estimated seconds."""
+    """A plan on fewer labels. labels: number of training sentences. seconds: estimated time of the plan."""
 
     labels: int
     seconds: float
 
 
 def shorter(options: Mapping[str, object]) -> Shorter | None:
-    """Return a plan on fewer labels if this plan takes more than `LONG` and the new plan at most `WORTH` of its time.
+    """Return a plan on fewer labels if the plan with these options takes longer than `LONG`.
 
-    Return None for other plans, and if this machine was not timed. Errors: ConfigError, CorpusError.
+    Return None otherwise. Also return None if the new plan takes more than the share `WORTH` of the time, or if the
+    speed of this machine was not measured. Errors: ConfigError, CorpusError.
     """
     config = ExperimentConfig.parse(dict(options))
     whole = cost_if_known(options)
@@ -149,7 +149,7 @@ def shorter(options: Mapping[str, object]) -> Shorter | None:
 
 
 def on_fewer_labels(options: Mapping[str, object], n: int) -> Options:
-    """Return the options with n random training sentences, sealed as a corpus.
+    """Return the options with a new training set: n random sentences of the old one, which are stored as a corpus.
 
     Errors: ConfigError unless there are more than n training sentences; CorpusError.
     """
@@ -161,7 +161,7 @@ def on_fewer_labels(options: Mapping[str, object], n: int) -> Options:
 
 @kept_per_home(8)
 def _part(train: str, n: int) -> str:
-    """Seal n random sentences, drawn with a fixed seed and kept in order, and return the fingerprint."""
+    """Store n random sentences of a corpus, drawn with a fixed seed and kept in order; return their fingerprint."""
     whole = library().find(train)
     rows = np.sort(np.random.default_rng(0).choice(len(whole), size=n, replace=False))
     origin = {"from": whole.fingerprint, "sentences": n}
@@ -169,17 +169,17 @@ def _part(train: str, n: int) -> str:
 
 
 def cost_if_known(options: Mapping[str, object]) -> Cost | None:
-    """Estimate a cost as `cost` does; None if this machine was not timed."""
+    """Return the result of `cost`; None if the speed of this machine was not measured."""
     config = ExperimentConfig.parse(dict(options))
     known = all(_timed(config, encoder) for encoder in ("", *config.encoders))
     return cost(options) if known else None
 
 
 def seconds_by_arm(options: Mapping[str, object], further: Iterable[str] = ()) -> dict[str, float]:
-    """Return {arm: estimated seconds} of an experiment as if nothing had finished; {} if this machine was not timed.
+    """Return {arm: estimated seconds} of an experiment, as if none of its runs had finished.
 
-    further: arms that the experiment lacks. Each gets the seconds that it would add, with its controls. An arm that
-    does not fit the options is left out.
+    further: arms that the experiment does not have. For each, the seconds that it would add are included, with those of
+    its controls. Arms that do not fit the options are left out. Return {} if this machine's speed was not measured.
     """
     known = store().list("calibrate", "pretrain", "finetune", state="succeeded")
     return _seconds_by_arm(json.dumps(dict(options)), tuple(further), tuple(run.id for run in known))
@@ -187,7 +187,10 @@ def seconds_by_arm(options: Mapping[str, object], further: Iterable[str] = ()) -
 
 @kept_per_home(16)
 def _seconds_by_arm(asked: str, further: tuple[str, ...], finished: tuple[str, ...]) -> dict[str, float]:
-    """Compute `seconds_by_arm`. asked: options in JSON. finished: ids of runs, for the cache key."""
+    """Compute the result of `seconds_by_arm`.
+
+    asked: options in JSON. finished: ids of finished runs, so that another finished run invalidates the cache.
+    """
     options, speeds = json.loads(asked), Speeds(store())
 
     def by_arm(config: ExperimentConfig) -> dict[str, float]:
@@ -208,18 +211,21 @@ def _seconds_by_arm(asked: str, further: tuple[str, ...], finished: tuple[str, .
 
 
 def labelling_seconds(sentences: int) -> float:
-    """Return the seconds that a person needs to label so many sentences, by the time that earlier ones took."""
+    """Return the seconds that a person needs to label this number of sentences, based on earlier labelling."""
     return sentences * (more_labels.seconds_per_sentence(store()) or more_labels.SECONDS)
 
 
 def timed_while_busy(options: Mapping[str, object]) -> bool:
-    """Return True if this machine was timed for an experiment while other programs were running."""
+    """Return True if the speed of this machine was measured while other programs were running."""
     measured = _timed(ExperimentConfig.parse(dict(options)), "")
     return measured is not None and measured.busy
 
 
 def timed(config: ExperimentConfig, encoder: str = "") -> CalibrateResult:
-    """Return the speed of this machine with an experiment's encoder, or one of its axis. Errors: RunError."""
+    """Return the measured speed of this machine for an experiment. Errors: RunError if it was not measured.
+
+    encoder: an encoder of the option `axis`; "": the experiment's own.
+    """
     measured = _timed(config, encoder)
     if measured is None:
         raise RunError("experiment: this machine has not been timed for this encoder; run the calibration first.")
@@ -227,7 +233,10 @@ def timed(config: ExperimentConfig, encoder: str = "") -> CalibrateResult:
 
 
 def _timed(config: ExperimentConfig, encoder: str) -> CalibrateResult | None:
-    """Return the speed measured on all of the experiment's corpora, else on as many of them as possible."""
+    """Return the speed measured on all corpora of the experiment. If there is none, use as many of them as possible.
+
+    Return None if the speed was not measured with this encoder.
+    """
     kind = KINDS["calibrate"]
     wanted = kind.config.parse(calibration_options(config, encoder))
     if run := plan(kind, wanted, home()).finished_in(store()):
@@ -239,7 +248,7 @@ def _timed(config: ExperimentConfig, encoder: str) -> CalibrateResult | None:
 
 
 def foresight(options: Mapping[str, object]) -> Foresight:
-    """Forecast what an experiment and larger ones can detect, with times if this machine was timed.
+    """Forecast the gain that an experiment and larger ones can detect, with their times if they are known.
 
     Errors: ConfigError, CorpusError.
     """
@@ -250,12 +259,15 @@ def foresight(options: Mapping[str, object]) -> Foresight:
 
 
 def least_difference(options: Mapping[str, object]) -> Foresight:
-    """Forecast without the chances of plans, which take seconds to simulate. Errors: ConfigError, CorpusError."""
+    """Forecast the smallest gain that an experiment can detect. Errors: ConfigError, CorpusError.
+
+    The forecast does not include the chances of plans, because these take seconds to simulate.
+    """
     return foresee(ExperimentConfig.parse(dict(options)), home(), plans=0)
 
 
 def _seconds(config: ExperimentConfig) -> float | None:
-    """Return the seconds of a plan; None if this machine was not timed for it."""
+    """Return the estimated seconds of a plan; None if the speed of this machine was not measured."""
     try:
         return cost(config.model_dump(exclude={"weights"})).seconds
     except RunError:
@@ -263,7 +275,10 @@ def _seconds(config: ExperimentConfig) -> float | None:
 
 
 def demo() -> Options:
-    """Return the experiment of `python -m core demo`. Give the legal sample its roles if no corpus has a role."""
+    """Import the legal sample and return the options of the experiment of `python -m core demo`.
+
+    If no corpus of the project has a role, the corpora of the sample get their roles.
+    """
     sample = add_sample("legal")
     if not roles():
         for role, fingerprint in sample.items():
@@ -272,7 +287,7 @@ def demo() -> Options:
 
 
 def study_cost(options: Mapping[str, object]) -> Cost:
-    """Estimate the cost of a study, with one row per task; finished runs cost nothing. Errors: as for `cost`."""
+    """Estimate the cost of a study, with one line per task. Finished runs cost nothing. Errors: as for `cost`."""
     config = StudyConfig.parse(dict(options))
     wanted = plan(KINDS["study"], config, home())
     assert isinstance(wanted.config, StudyConfig)
@@ -283,16 +298,17 @@ def study_cost(options: Mapping[str, object]) -> Cost:
 
 
 def study_foresight(options: Mapping[str, object]) -> StudyForesight:
-    """Forecast what a study and larger ones can detect, with their times. Errors: as for `study_cost`."""
+    """Forecast the chances that a study and larger ones detect the effect, with times. Errors: as for `study_cost`."""
     config = StudyConfig.parse(dict(options))
     chances = foresee_study(config, home())
     return replace(chances, plans=[replace(each, seconds=_study_seconds(config, each)) for each in chances.plans])
 
 
 def _study_seconds(config: StudyConfig, chance: StudyChance) -> float:
-    """Return the seconds that a plan takes.
+    """Return the estimated seconds of a plan of a study.
 
-    The plan may have more tasks than `config`. Each further task is assumed to take the mean time of those in `config`.
+    The plan may have more tasks than `config`. Each further task is assumed to take the mean time of the tasks in
+    `config`.
     """
     n = len(config.train)
     plans = larger(config.experiment(0))

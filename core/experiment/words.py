@@ -1,7 +1,7 @@
-"""The words of an experiment and of a study: sign, colour and sentences of a verdict, and the names of variants.
+"""Verdicts of experiments and studies in words: sentences, sign and colour of a verdict, and names of variants.
 
-The verdict has three parts: the result, how sure it is, and what to do next. Pages, reports and the command line show
-the same words. They are for readers who train no models, so they avoid symbols and names of tests and scores.
+A verdict has three parts: the result, how sure it is, and what to do next. Pages, reports and the command line show the
+same words. The words avoid symbols and the names of tests and scores, because many readers do not train models.
 """
 
 import math
@@ -38,7 +38,7 @@ from core.tagging.result import Found, Unfound
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """Appearance of a verdict: colour, shape of its marker in figures, sign and label in tables."""
+    """Appearance of a verdict: colour, symbol in figures, sign and label in tables."""
 
     colour: str
     symbol: str
@@ -47,7 +47,7 @@ class Mark:
 
     @property
     def words(self) -> str:
-        """Sign and label, as a table shows them."""
+        """Sign and label together, for a cell of a table."""
         return f"{self.sign} {self.label}"
 
 
@@ -101,7 +101,7 @@ _HEADS = {
     "skl": "assisting sentences whose labels agree with yours (up to {})",
 }
 _COPIES = ("changing the copies", "unchanged copies")
-_CONTROLS: Mapping[str, tuple[str, str]] = {  # kind of arm: (cause of a gain over the control, the control in words)
+_CONTROLS: Mapping[str, tuple[str, str]] = {  # {kind of arm: (cause of a gain over its control, its control in words)}
     "dataaug": _COPIES,
     "random2low": _COPIES,
     "highc2low": _COPIES,
@@ -109,9 +109,9 @@ _CONTROLS: Mapping[str, tuple[str, str]] = {  # kind of arm: (cause of a gain ov
     "miner": ("comparing names", "a plain span tagger"),
     **dict.fromkeys(("self-train", "distant"), ("selecting these sentences", "as many random sentences")),
 }
-FOUND = ("shown", "worse")  # values of `ended` that mean that a difference was found
+FOUND = ("shown", "worse")  # values of `PlannedTest.ended` for which a difference was found
 _TOO_LARGE = " A difference that ends a plan early is on average larger than the true one."
-REPLICATES = 6  # number of replicates that, with three looks, can show that the selection helped
+REPLICATES = 6  # enough replicates to show, with three planned analyses, that the selection helped
 ONCE = "The uncertainty is unknown, because a single replicate does not show the effect of chance."
 EXPLAINED = {  # {what is repeated: sentence that explains it}
     "replicate": "A replicate is all the work for a variant under one seed: its selection, its pre-training and its "
@@ -129,16 +129,17 @@ NO_RESULT = (
     "This is no evidence for or against any of them; the training has to work first."
 )
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six")
-_THAN = {  # verdict of a reference variant: its score compared with that of `none`
+_THAN = {  # {verdict of a reference variant: words that compare its score with that of `none`}
     "better than none": "more than",
     "worse than none": "less than",
     "no evidence of a difference": "not measurably different from",
 }
 _FURTHER = {"improves": "it also does better with", "helped": "it also does better with", "hurts": "it does worse with"}
 
-# Words of a study.
+# The rest of these constants are for studies. "choosing": is the claim better than its control? "reading": is it better
+# than `none`?
 Asked = Literal["choosing", "reading"]
-FEW = 5  # with fewer tasks than this, the interval for similar tasks is wide
+FEW = 5  # With fewer than 5 tasks, the interval for similar tasks is wide.
 THESE, OTHERS = "These tasks, on average", "Similar tasks"
 _DID: Mapping[Answer, str] = {"yes": "helped", "no evidence": "has not been shown to help", "worse": "hurt"}
 _HOLDS: Mapping[Answer, str] = {
@@ -149,7 +150,7 @@ _HOLDS: Mapping[Answer, str] = {
 
 
 Word = Literal["Helped", "No", "No clear benefit", "Can't tell yet", "No result"]
-WORD_COLOURS: Mapping[Word, tuple[str, str]] = {  # on paper, and on a dark page
+WORD_COLOURS: Mapping[Word, tuple[str, str]] = {  # {word: (colour on paper, colour on a dark page)}
     "Helped": ("#00734F", "#3DC79A"),
     "No": ("#A94400", "#FF9A52"),
     "No clear benefit": ("#5A5F66", "#B4BAC2"),
@@ -160,9 +161,10 @@ WORD_COLOURS: Mapping[Word, tuple[str, str]] = {  # on paper, and on a dark page
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A verdict. what: the result; it begins with `word`. sure: how sure it is, or "". next: what to do next.
+    """A verdict in words.
 
-    explained: sentences on what was repeated, if `sure` or `next` gives its number.
+    what: the result, which begins with `word`. sure: how sure the result is; may be "". next: what to do next.
+    explained: sentences that explain "replicate" or "tagger", if `sure` or `next` uses these words; else "".
     """
 
     word: Word
@@ -173,21 +175,21 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """`what` without `word`, for a page that already shows the word."""
+        """`what` without `word`, for pages that show `word` separately."""
         rest = self.what.removeprefix(self.word)
         rest = self.what if rest.startswith(",") else rest.lstrip(":. ")
         return rest[0].upper() + rest[1:]
 
     @property
     def parts(self) -> list[str]:
-        """The parts that are not empty."""
+        """Those of `what`, `sure` and `next` that are not empty."""
         return [part for part in (self.what, self.sure, self.next) if part]
 
 
 def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Finding:
-    """Return the verdict on the row that `main` returns.
+    """Return the verdict of an experiment: the verdict on the row that `main` returns.
 
-    outlook: basis of the experiment's forecast, so that verdict and forecast agree.
+    outlook: spread and speed on which the experiment's forecast is based, so that verdict and forecast agree.
     """
     rows = result.leaderboard
     judged = [row for row in rows if row.verdict in JUDGED]
@@ -213,7 +215,7 @@ def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Findi
 
 
 def _explained(words: str, unit: str) -> str:
-    """Return sentences on the replicates, or the taggers of one pre-training, whose number a verdict gives."""
+    """Return sentences that explain what a replicate or a tagger is, if `words` mentions them. unit: as in `_unit`."""
     return " ".join(EXPLAINED[each] for each in dict.fromkeys((unit, "replicate")) if f"{each}s" in words)
 
 
@@ -224,7 +226,7 @@ def _word(row: ArmRow, unsettled: Open) -> Word:
 
 
 def open_word(unsettled: Open) -> Word:
-    """Return "No clear benefit" if the comparison would have detected a real gain, else "Can't tell yet"."""
+    """Return "No clear benefit" if the planned gain was ruled out or would have been detected, else "Can't tell yet"."""
     return "No clear benefit" if unsettled.ruled_out or unsettled.has_power else "Can't tell yet"
 
 
@@ -246,7 +248,7 @@ def is_open(result: ExperimentResult | StudyResult) -> bool:
 
 
 def _early(result: ExperimentResult | StudyResult) -> str:
-    """Return the interval, corrected for several analyses, of a plan that ended early; "" for other plans."""
+    """Return a sentence with the interval of a plan that ended early, corrected for several analyses; else ""."""
     test = result.planned
     if test is None or test.adjusted is None:
         return ""
@@ -257,7 +259,7 @@ def _early(result: ExperimentResult | StudyResult) -> str:
 
 
 def _power(result: ExperimentResult | StudyResult) -> str:
-    """Return a sentence on the plan's power: how likely it was to detect its effect. "" if it was not computed."""
+    """Return a sentence on the power of the plan, its chance to detect its effect; "" if it was not computed."""
     plan = result.foretold
     if plan is None:
         return ""
@@ -268,7 +270,7 @@ def _power(result: ExperimentResult | StudyResult) -> str:
 
 
 def _ledger(result: ExperimentResult | StudyResult) -> str:
-    """Return sentences on earlier analyses of the test set; "" without any."""
+    """Return sentences that list earlier analyses of the test set; "" if there are none."""
     if not (earlier := result.earlier):
         return ""
     claims = Counter(f"{each.claim}, repeated {each.replicates} times" for each in earlier)
@@ -282,7 +284,7 @@ def _ledger(result: ExperimentResult | StudyResult) -> str:
 
 
 def main(result: ExperimentResult) -> ArmRow | None:
-    """Return the row that the verdict is about: the claim's row, else the row with the most certain verdict.
+    """Return the row on which the experiment's verdict is based: the claim's row, else that with the surest verdict.
 
     Return None if no row has a verdict, or if the claim's row has none.
     """
@@ -334,7 +336,7 @@ def _control(row: ArmRow) -> str:
 
 
 def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
-    """Return a sentence on the other variants with a sure verdict, with at most two names per verdict."""
+    """Return a sentence on the other variants that are better or worse, with at most two names each; "" if none are."""
     sentences = []
     for start in dict.fromkeys(_FURTHER.values()):
         names = [name_of(row, rows) for row in others if _FURTHER.get(row.verdict) == start]
@@ -347,7 +349,7 @@ def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
 
 
 def _references(rows: Sequence[ArmRow]) -> str:
-    """Return a sentence on the scores of the variants that train nothing; "" without any."""
+    """Return a sentence on the scores of the reference variants, which train nothing; "" if there are none."""
     compared = []
     for row in rows:
         if than := _THAN.get(row.verdict):
@@ -358,19 +360,22 @@ def _references(rows: Sequence[ArmRow]) -> str:
 
 
 def _untested(rows: Sequence[ArmRow]) -> str:
-    """Return a sentence on the variants that were not tested; "" if all were."""
+    """Return a sentence that lists the variants that were not tested; "" if all were tested."""
     names = [f"{name_of(row, rows)} ({row.changed_words})" for row in rows if row.verdict == "not tested"]
     return f"Not tested, because too few labels could be changed: {', '.join(names)}." if names else ""
 
 
 def points(value: float) -> str:
-    """Format a difference with one decimal, or with none from 10 points on."""
+    """Return a difference as text: with one decimal, or without decimals if it is 10 points or more."""
     return f"{value:+z.0f}" if abs(value) >= 9.95 else f"{value:+z.1f}"
 
 
 def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
-    """Describe how sure a variant's result is. detects: smallest gain at 80% power, points; None: unknown."""
-    # Replicates in which a tagger of this variant, or of one it is compared with, learnt nothing.
+    """Return sentences on how sure a variant's result is.
+
+    detects: smallest gain, in points, that the comparison detects at 80% power; None: unknown.
+    """
+    # Count the seeds for which a tagger of this variant, of its baseline or of its control learnt nothing.
     failed = len({seed for each in (row, *compared_with(row, rows)) for seed in each.collapsed})
     n, unit = len(row.micro_f1), _unit(row)
     if n < 2:
@@ -392,12 +397,12 @@ def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
 
 
 def _unit(row: ArmRow) -> str:
-    """Return the word for what was repeated: "tagger" if all start from one pre-training, else "replicate"."""
+    """Return the word for one repetition: "tagger" if all taggers start from one pre-training, else "replicate"."""
     return "tagger" if _one_pretraining(row) else "replicate"
 
 
 def number_in_words(n: int) -> str:
-    """Return a number up to six as a word, for the beginning of a sentence."""
+    """Return a number as text to begin a sentence with: a capitalised word up to six, else digits."""
     return _NUMBERS[n] if n < len(_NUMBERS) else f"{n:,}"
 
 
@@ -410,7 +415,10 @@ def _unlearnt(row: ArmRow, rows: Sequence[ArmRow]) -> Unlearnt:
 
 
 def difference_in_words(delta: float, interval: tuple[float, float], to: str) -> str:
-    """Return sentences on a difference and its confidence interval. to: the baseline, such as "to random text"."""
+    """Return sentences that state a difference and its confidence interval.
+
+    to: words for what it is a difference to, such as "to no further pre-training".
+    """
     low, high = map(points, interval)
     return (
         f"The difference {to} is {points(delta)} points of 100. The true difference lies between {low} and {high}, by "
@@ -419,10 +427,10 @@ def difference_in_words(delta: float, interval: tuple[float, float], to: str) ->
 
 
 def detects_in_words(detects: float | None, repeated: str, over: str = "") -> str:
-    """Return a sentence on the gains that a comparison detects; "" if that is unknown.
+    """Return a sentence on the smallest gain that a comparison detects; "" if this gain is unknown.
 
-    repeated: what it repeats, such as "3 replicates".
-    over: what the gains are measured against, such as " over no further pre-training".
+    detects: the gain in points. repeated: words for the repetitions, such as "3 replicates". over: words for the
+    baseline of the gain, such as " over no further pre-training".
     """
     if detects is None:
         return ""
@@ -433,12 +441,12 @@ def detects_in_words(detects: float | None, repeated: str, over: str = "") -> st
 
 
 def range_in_words(interval: tuple[float, float]) -> str:
-    """Return the ends of an interval in words."""
+    """Return an interval of points as text, such as "+0.2 to +1.4"."""
     return f"{points(interval[0])} to {points(interval[1])}"
 
 
 def _unsettled(row: ArmRow, result: ExperimentResult, outlook: Outlook) -> Open:
-    """Return the difference that is not settled: to the control if pre-training helped, else to the baseline."""
+    """Return the difference that may be open: to the control if the verdict is "helped", else to the baseline."""
     n, swapped, helped = len(row.micro_f1), bool(row.halves_runs), row.verdict == "helped"
     estimate = row.estimate_random if helped else row.estimate
     return Open(
@@ -456,7 +464,7 @@ def _unsettled(row: ArmRow, result: ExperimentResult, outlook: Outlook) -> Open:
 
 
 def _effect(result: ExperimentResult | StudyResult) -> float:
-    """Return the gain that the plan was made to detect, points."""
+    """Return the gain, in points, that the plan was designed to detect."""
     plan = result.foretold or result.planned
     return plan.effect if plan else EFFECT
 
@@ -486,12 +494,12 @@ def _next(row: ArmRow, unsettled: Open) -> str:
 
 
 def _one_pretraining(row: ArmRow) -> bool:
-    """Return True if all taggers of a variant start from one pre-training, which should then be repeated."""
+    """Return True if all taggers of a variant start from the same pre-training."""
     return bool(row.pretrain_run) and len(row.finetunes) == 1 < len(row.micro_f1)
 
 
 def repetitions_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> int:
-    """Return the number of replicates that the verdict asks for; 0 if it is settled, or repeating would not help."""
+    """Return the number of replicates that the verdict recommends; 0 if it is settled or repeating would not help."""
     row = main(result)
     if row is None or row.verdict in ("hurts", "below control") or _unlearnt(row, result.leaderboard):
         return 0
@@ -508,13 +516,13 @@ def repetitions_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) 
 
 
 def seconds_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> float | None:
-    """Return the further seconds for the seeds or replicates that the verdict asks for; None if it asks for none."""
+    """Return the remaining seconds of the replicates that the verdict recommends; None if it recommends none."""
     row, n = main(result), repetitions_to_settle(result, outlook)
     return _unsettled(row, result, outlook).seconds(n) if row and n else None
 
 
 def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
-    """Name the text, labels or method that a variant adds, for a reader who does not know the names of variants."""
+    """Return words for the text, labels or method that a variant adds, for readers who do not know variants by name."""
     name, encoder = split_name(row.arm)
     _, _, value = name.partition(":")
     if row.verdict == "control" and row.sentences:
@@ -525,7 +533,7 @@ def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
         words = added
     elif row.budget and row.sentences:
         alone = len({other.arm for other in rows if other.budget and other.verdict in JUDGED}) == 1
-        asked = Budget.parse(row.budget)  # `row.sentences` also counts the task corpus
+        asked = Budget.parse(row.budget)  # Do not use `row.sentences`, because it includes the task corpus.
         words = f"the selected {asked.in_words}{' of the domain corpus' * (asked.unit == 'fraction')}"
         words += "" if alone else f" ({name})"
     else:
@@ -534,24 +542,24 @@ def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
 
 
 def _added(name: str) -> str:
-    """Return what a variant adds, in words; "" if there are no words for its name."""
+    """Return words for what an arm adds, by its name; "" if there are none for this name."""
     head, _, value = name.partition(":")
     return _NAMES.get(name) or (_HEADS[head].format(value) if head in _HEADS and value else "")
 
 
 def reads(row: ArmRow) -> bool:
-    """Return True if a variant pre-trains its tagger on further text; False for `lm`, which adds frozen states."""
+    """Return True if a variant pre-trains its tagger on text; False for `lm`, which only adds frozen states."""
     return bool(row.sentences) and _kind(row.arm) != "lm"
 
 
 def held_against(row: ArmRow) -> str:
-    """Name the control that a variant must beat in addition to its baseline."""
+    """Return words for the control that a variant must beat in addition to its baseline."""
     _, control = _CONTROLS.get(_kind(row.arm), ("", ""))
     return control or ("as much random text" if row.sentences else "a random sample of the same size")
 
 
 def two_differences(row: ArmRow, rows: Sequence[ArmRow]) -> list[tuple[str, float, tuple[float, float]]]:
-    """Return the known differences of a variant to its baseline and to its control: name, value, 95% interval."""
+    """Return [(words, difference, 95% interval)] of a variant to its baseline and to its control, if they are known."""
     pairs = [("no further pre-training" if reads(row) else baseline_words(rows), row.delta, row.interval)]
     if row.delta_random is not None and row.interval_random:
         pairs.append((held_against(row), row.delta_random, row.interval_random))
@@ -559,7 +567,7 @@ def two_differences(row: ArmRow, rows: Sequence[ArmRow]) -> list[tuple[str, floa
 
 
 def asked_by_control(arm: str) -> str:
-    """Name the cause of a gain over the control, such as "the selection"."""
+    """Return words for the cause of a gain over the control, such as "the selection". arm: name of the arm."""
     asked, _ = _CONTROLS.get(_kind(arm), ("the selection", ""))
     return asked
 
@@ -569,14 +577,17 @@ def _kind(arm: str) -> str:
 
 
 def overlap_in_short(result: ExperimentResult) -> str:
-    """Describe the training sentences that also occur in dev or test, and their effect on scores; "" without any."""
+    """Return a sentence on training sentences that also occur in dev or test, with their effect on scores.
+
+    Return "" if there are no such sentences.
+    """
     if not (shared := result.train_in_test):
         return ""
     n = shared.exact + shared.near
     moved = [abs(row.mean - mean(row.unseen_f1)) for row in result.leaderboard if row.unseen_f1]
     most = (
         math.ceil(round(10 * max(moved, default=0), 6)) / 10 or 0.1
-    )  # rounded up, so that no printed score contradicts it
+    )  # Round up, so that no printed score contradicts this bound.
     without = (
         f"; without {'it' if n == 1 else 'them'}, every score changes by at most {most:.1f} points" if moved else ""
     )
@@ -587,12 +598,12 @@ def overlap_in_short(result: ExperimentResult) -> str:
 
 
 def arm_words(arm: str) -> str:
-    """Return the name of an arm in charts and tables."""
+    """Return the name of an arm for figures and tables."""
     return ARM_WORDS.get(arm, arm)
 
 
 class ArmAtBudget(Protocol):
-    """An item that belongs to one row of a leaderboard."""
+    """Any object with an arm and a budget, such as a row of a leaderboard."""
 
     @property
     def arm(self) -> str: ...
@@ -601,19 +612,19 @@ class ArmAtBudget(Protocol):
 
 
 def line_name(row: ArmAtBudget) -> str:
-    """Return the name of an arm at its budget."""
+    """Return the name of a variant: the arm and its budget, such as "knn 10%"."""
     return f"{arm_words(row.arm)} {row.budget}".strip()
 
 
 def weakest_words(weakest: Found | None) -> str:
-    """Return a sentence on the entity type that taggers miss most often; "" for None."""
+    """Return a sentence that names the entity type that taggers miss most often; "" for None."""
     if weakest is None:
         return ""
     return f"Missed most often: {weakest.type}, found in {100 * weakest.share:.0f} of 100 cases."
 
 
 def unfound_words(types: Sequence[Unfound]) -> str:
-    """Return a sentence on the entity types that no variant found; "" if there are none."""
+    """Return a sentence that lists the entity types that no variant found; "" if there are none."""
     if not types:
         return ""
     counts = "; ".join(
@@ -624,7 +635,10 @@ def unfound_words(types: Sequence[Unfound]) -> str:
 
 
 def planned_words(test: PlannedTest, unit: str, where: str = "") -> str:
-    """Return the outcome of the planned test. unit: replicates or seeds. where: words such as " on each of 3 tasks"."""
+    """Return sentences with the outcome of the planned test.
+
+    unit: "replicates" or "seeds". where: " on each of 3 tasks", or "" for an experiment.
+    """
     n, of = test.replicates, test.looks[-1]
     claim = f"{test.arm} {test.budget}".strip()
     after = f"all {of} {unit}{where}" if n == of else f"{n} of {of} {unit}{where}"
@@ -652,7 +666,10 @@ def planned_words(test: PlannedTest, unit: str, where: str = "") -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForestRow:
-    """A row of the forest plot: a task, or a mean over tasks. answer: None for a task, which is exploratory."""
+    """A row of the forest plot of a study: a task, or a mean over tasks.
+
+    answer: does the difference show a gain? None for a single task, because its result is only exploratory.
+    """
 
     name: str
     delta: float
@@ -661,22 +678,22 @@ class ForestRow:
 
     @property
     def known(self) -> bool:
-        """False for an interval that rules nothing out, as with one replicate."""
+        """False if the interval rules nothing out, for example with one replicate."""
         return is_known(self.interval)
 
     @property
     def points(self) -> str:
-        """Difference and interval in words."""
+        """Difference and interval as text."""
         return verdict.points(self.delta, self.interval)
 
 
 def asked(result: StudyResult) -> list[Asked]:
-    """Return the questions that a study answers, the question of the claim first."""
+    """Return the questions that a study answers. The planned test is about the first."""
     return ["choosing", "reading"] if result.choosing else ["reading"]
 
 
 def subject(result: StudyResult, of: Asked) -> str:
-    """Name what a question of a study is about: what the control lacks ("choosing"), or what `none` lacks."""
+    """Return words for what may have helped: what the control lacks ("choosing"), or what `none` lacks ("reading")."""
     if of == "choosing":
         return asked_by_control(result.arm)
     read = any(task.tokens for task in result.tasks)
@@ -684,12 +701,12 @@ def subject(result: StudyResult, of: Asked) -> str:
 
 
 def heading(result: StudyResult, of: Asked) -> str:
-    """Return a question of a study."""
+    """Return a question of a study as a sentence, such as "Did pre-training help?"."""
     return f"Did {subject(result, of)} help?"
 
 
 def helped(result: StudyResult, of: Asked) -> str:
-    """Return the heading of a column with the answers to a question of a study."""
+    """Return the heading of a column with answers to a question of a study, such as "Pre-training helped"."""
     return f"{_capital(subject(result, of).removeprefix('the '))} helped"
 
 
@@ -698,14 +715,14 @@ def _capital(words: str) -> str:
 
 
 def question(result: StudyResult, of: Asked) -> Question:
-    """Return the result of a question. Errors: AssertionError if the study does not ask it."""
+    """Return the answers of a study to a question. Errors: AssertionError if the study does not ask it."""
     answered = result.choosing if of == "choosing" else result.reading
     assert answered
     return answered
 
 
 def forest_rows(result: StudyResult, of: Asked) -> list[ForestRow]:
-    """Return one row per task, a row for the mean over them and, for several tasks, a row for similar tasks."""
+    """Return rows for each task, for the mean over tasks and, with several tasks, for similar tasks."""
     rows = []
     for task in result.tasks:
         gap, interval = task.reading, task.reading_interval
@@ -721,12 +738,15 @@ def forest_rows(result: StudyResult, of: Asked) -> list[ForestRow]:
 
 
 def over(result: StudyResult, of: Asked) -> str:
-    """Return the name of the variant that the claim is compared with."""
+    """Return the name of the variant with which the claim is compared: `none` or the control."""
     return "none" if of == "reading" else arm_words(result.control)
 
 
 def study_answer(result: StudyResult) -> list[str]:
-    """Return one or two sentences per question, in the order of `asked`; one sentence if no tagger learnt anything."""
+    """Return the answers of a study: one or two sentences per question, in the order of `asked`.
+
+    If no tagger learnt anything, return a single sentence.
+    """
     if no_task_learnt(result.tasks):
         return [NO_RESULT]
     idle = [task.name for task in result.tasks if not task.learnt]
@@ -737,7 +757,7 @@ def study_answer(result: StudyResult) -> list[str]:
 def _answered(result: StudyResult, of: Asked) -> str:
     asks, rows = question(result, of), forest_rows(result, of)
     n, named, answer = len(result.tasks), {row.name: row for row in rows if row.answer}, asks.these.answer
-    assert answer  # None only if no tagger learnt anything, which was handled before
+    assert answer  # It is None only if no tagger learnt anything; that case returned above.
     where = "on this task" if n == 1 else f"on these {n} tasks on average"
     these = f"{_capital(subject(result, of))} {_DID[answer]} {where}: {named[THESE].points} points of F1 over "
     if asks.others is None or not asks.others.answer:
@@ -753,7 +773,7 @@ def of_study(result: StudyResult) -> Finding:
     main: Asked = "choosing" if result.choosing else "reading"
     of, asked = subject(result, main), question(result, main)
     n, answer = result.replicates, asked.these.answer
-    assert answer  # None only if no tagger learnt anything, which was handled before
+    assert answer  # It is None only if no tagger learnt anything; that case returned above.
     where = "on this task" if len(result.tasks) == 1 else f"on these {len(result.tasks)} tasks on average"
     unsettled = _unsettled_study(result, asked)
     words: dict[Answer, Word] = {"yes": "Helped", "worse": "No", "no evidence": open_word(unsettled)}
@@ -780,7 +800,10 @@ def of_study(result: StudyResult) -> Finding:
 
 
 def _sure_of(asked: Question, n: int, detects: float | None) -> str:
-    """Describe how sure the result is. n: replicates per task. detects: smallest mean gain at 80% power, points."""
+    """Return sentences on how sure the result of a study is.
+
+    n: number of replicates per task. detects: smallest mean gain, in points, that is detected at 80% power.
+    """
     if not is_known(asked.these.interval):
         return (
             ONCE
@@ -810,7 +833,7 @@ def _unsettled_study(result: StudyResult, asked: Question) -> Open:
 
 
 def _train_longer(result: StudyResult) -> str:
-    """Return advice if some taggers of a study learnt nothing; "" if all learnt something."""
+    """Return advice to train longer if some taggers of a study learnt nothing; "" if all learnt something."""
     if idle := [task.name for task in result.tasks if not task.learnt]:
         return f"Next: train longer; on {', '.join(idle)} no tagger learnt anything."
     failed = unlearnt_taggers(result.tasks)
