@@ -226,7 +226,7 @@ def _word(row: ArmRow, unsettled: Open) -> Word:
 
 
 def open_word(unsettled: Open) -> Word:
-    """Return "No clear benefit" if the planned gain was ruled out or would have been detected, else "Can't tell yet"."""
+    """Return "No clear benefit" if a real gain was ruled out or would have been detected, else "Can't tell yet"."""
     return "No clear benefit" if unsettled.ruled_out or unsettled.has_power else "Can't tell yet"
 
 

@@ -1,1 +1,1 @@
-"""Reports of finished experiments and studies: two printed pages, as HTML, PDF or DOCX of the same parts."""
+"""Reports of finished experiments and studies: two printed pages, as HTML, PDF or DOCX with the same content."""

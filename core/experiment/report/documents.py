@@ -1,4 +1,4 @@
-"""Reports of an experiment and of a study: the answer on a page for decision-makers, the details on a second one."""
+"""Content of the report of an experiment or study: the answer on a page for decision-makers, then a technical page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,13 +71,13 @@ from core.text.sentence import Entity
 TITLE = "Was it worth it?"
 OVERRULED = Text("The data check had red items, which the user overruled for this run: see “Data check”.", strong=True)
 SAMPLE = Text(INVENTED, strong=True)
-KINDS = 8  # number of entity types on the first page
-SHOWN, WORDS = 3, 40  # number of example sentences; a sentence with more tokens than this is long
+KINDS = 8  # Maximum number of entity types on the first page.
+SHOWN, WORDS = 3, 40  # SHOWN: number of example sentences. WORDS: a sentence with more tokens counts as long.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorpusRow:
-    """A corpus of a run. role: its role, in words. sentences: 0 if it is gone."""
+    """A corpus of a run. role: its role in words. sentences: number of its sentences; 0 if the corpus was removed."""
 
     role: str
     name: str
@@ -87,10 +87,10 @@ class CorpusRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A test sentence with entities.
+    """A test sentence with gold and predicted entities, in words.
 
-    place: file and page of the sentence; "" if unknown. labelled: gold entities. without, having: entities that the
-    baseline and the main variant found.
+    place: file and page of the sentence; "" if unknown. labelled: gold entities. without: entities that the baseline
+    found. having: entities that the main variant found.
     """
 
     text: str
@@ -104,8 +104,8 @@ class Example:
 class Examples:
     """Test sentences that only one of two variants tagged correctly.
 
-    sentences: number of test sentences. better: number of these that only the main variant tagged correctly. worse:
-    number that only the baseline tagged correctly. shown: examples.
+    sentences: number of all test sentences. better: number of sentences that only the main variant tagged correctly.
+    worse: number of sentences that only the baseline tagged correctly. shown: examples of both.
     """
 
     sentences: int
@@ -116,11 +116,15 @@ class Examples:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """The run that a report is about, in the words that the report prints.
+    """Data of a run that the report of an experiment and the report of a study both print.
 
-    begun: sentence on the run and its start time. finding: the verdict. missing: inputs that are gone, in words.
-    overruled: sentence on red items of the data check that the user overruled; "" if there were none. sent_to: other
-    computers that got sentences, because the user allowed it. sample: True if the project is a sample set.
+    command: command line that repeats the run.
+    begun: sentence with the run's id and start time.
+    finding: the verdict. version: version of Winnow.
+    missing: missing inputs, in words.
+    overruled: sentence on red items of the data check that the user overruled; "" if there were none.
+    sent_to: other computers to which sentences were sent, with the user's permission.
+    sample: True if the project is a sample project with invented text.
     """
 
     corpora: Sequence[CorpusRow]
@@ -138,23 +142,23 @@ class Reported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report(Reported):
-    """An experiment's results and settings.
+    """Data of an experiment for its report.
 
     rows: the leaderboard.
-    main: the variant that the verdict is about; None if nothing was judged.
+    main: the variant on which the verdict is based; None if no variant has a verdict.
     task: name of the test set.
-    types, examples: scores by type and example sentences, of `main` and its baseline.
+    types, examples: scores per entity type and example sentences, of `main` and its baseline.
     seeds: seeds of all variants.
     hours: hours of computing.
-    unfound: types that no arm found.
-    planned: outcome of the planned test.
-    overlap, overlap_in_short: sentences on training sentences that are also in dev or test, for the second and for the
-        first page.
+    unfound: entity types that no variant found.
+    planned: outcome of the planned test, in words.
+    overlap: sentences on training sentences that are also in dev or test, for the second page.
+    overlap_in_short: the same in one sentence, for the first page.
     multipliers: number of labels or amount of text that the selection replaces, in words.
     weakest: sentence on the entity type that is missed most often.
-    beside: results on the same test set of methods without training, if they are not in `rows`.
-    more_labels: estimates of the score with more labels.
-    cheapest: sentences on the variant that gains most per minute.
+    beside: results of runs without training on the same test set that are not in `rows`.
+    more_labels: estimates of F1 with more labels.
+    cheapest: sentences on the variant that gains most points of F1 per minute.
     """
 
     rows: Sequence[ArmRow]
@@ -176,7 +180,7 @@ class Report(Reported):
 
 
 def experiment_document(report: Report, cover: Cover) -> Document:
-    """Return the report of an experiment: headings, paragraphs, tables and figures."""
+    """Return the content of an experiment's report: headings, paragraphs, tables and figures."""
     first: list[Part] = [
         *([Text(report.multipliers)] if report.multipliers else []),
         *([Text(unfound, strong=True)] if (unfound := unfound_words(report.unfound)) else []),
@@ -220,9 +224,10 @@ def _document(
     picture: Sequence[Part] = (),
     weakest: str = "",
 ) -> Document:
-    """Return a report: the verdict, the parts of both pages, and at the end how to repeat the run.
+    """Return the content of a report: the verdict, both pages, and at the end how to repeat the run.
 
-    picture: drawn below the verdict. weakest: sentence on the type that is missed most often, or "".
+    asked: the question that the run answers. hours: hours of computing. first, second: further content of the first and
+    the second page. picture: figure below the verdict. weakest: sentence on the entity type that is missed most often.
     """
     finding = report.finding
     left = f"sentences were sent to {listed(report.sent_to)}" if report.sent_to else "no data left it"
@@ -269,7 +274,10 @@ def _asked(report: Report) -> str:
 
 
 def _picture(rows: Sequence[ArmRow], main: ArmRow | None) -> list[Part]:
-    """Draw the main variant's differences to its baseline and its control; [] if nothing was learnt."""
+    """Return a figure of the main variant's differences to its baseline and its control.
+
+    Return [] if there is no main variant, no tagger learnt anything, or no difference is known.
+    """
     if main is None or nothing_learnt(rows):
         return []
     colour = VERDICT_MARKS[main.verdict].colour
@@ -333,7 +341,7 @@ def _compared(report: Report) -> list[Part]:
         counted |= {row.arm: f" {row.drawn_words}." for row in report.rows if row.drawn_words}
         named = {row.arm: f"{row.about}{counted.get(row.arm, '')}" for row in report.rows}
         parts.append(Items(list(named.items())))
-    n = len(report.seeds)  # a step that trains all seeds runs before the plan can end early
+    n = len(report.seeds)  # If the plan ended early, variants whose seeds are all trained in one run have more.
     longer = [f"; {line_name(row)} {len(row.micro_f1)} times" for row in report.rows if len(row.micro_f1) > n]
     trained = "Every variant that is trained" if any(row.reference for row in report.rows) else "Every variant"
     alike = (
@@ -347,7 +355,7 @@ def _compared(report: Report) -> list[Part]:
 
 
 def _corpora(corpora: Sequence[CorpusRow], missing: Sequence[str]) -> list[Part]:
-    """Return the table of a run's corpora, and a warning if inputs are gone."""
+    """Return a table of a run's corpora, with a warning if inputs are missing."""
     rows = [(c.role, c.name, f"{c.sentences:,}", c.fingerprint[:16]) for c in corpora]
     gone = Text(f"This cannot be repeated exactly. Missing inputs: {'; '.join(missing)}.", strong=True)
     return [Table(("Role", "Corpus", "Sentences", "Fingerprint"), rows, (2,)), *([gone] if missing else [])]
@@ -362,7 +370,7 @@ def _results(report: Report) -> list[Part]:
     rows = []
     for row in report.rows:
         spread = f"{row.mean:.2f}" + ("" if row.sd is None else f" ± {row.sd:.2f}")
-        read = f"{row.sentences:,}" + (f" ({row.tokens:,})" if row.tokens else "")  # tokens are 0 if unknown
+        read = f"{row.sentences:,}" + (f" ({row.tokens:,})" if row.tokens else "")  # 0 tokens: number unknown
         helped, chose = answers(row)
         rows.append(
             (
@@ -387,7 +395,7 @@ def _results(report: Report) -> list[Part]:
 
 
 def _estimates(lines: Sequence[MoreLabels]) -> list[Part]:
-    """Return the table of the estimates of more labels, and their basis in sentences; [] if there are none."""
+    """Return a table of the estimates of F1 with more labels, and sentences on their basis; [] without estimates."""
     if not lines:
         return []
     cells = [tuple(estimate_cells(line).values()) for line in lines]
@@ -395,13 +403,13 @@ def _estimates(lines: Sequence[MoreLabels]) -> list[Part]:
 
 
 def _beside(lines: Sequence[Reference]) -> list[Part]:
-    """Return a table of runs without training on the same test set; [] if there are none."""
+    """Return a table with the scores of runs without training on the same test set; [] if there are none."""
     cells = [(line.about, f"{line.f1:.2f}", line.against_none) for line in lines]
     return [Table(("Without training", "Score", "Difference to none (interval)"), cells, (1, 2))] if cells else []
 
 
 def _further(rows: Sequence[ArmRow]) -> list[Part]:
-    """Return a table of all test sets side by side, without a mean over them; [] for a single test set."""
+    """Return a table of the scores on all test sets, without their mean; [] if there is only one test set."""
     names = [test.test for test in rows[0].also]
     if not names:
         return []
@@ -439,7 +447,7 @@ def _how_sure(report: Report) -> list[Part]:
 
 def _cost(report: Report) -> list[Part]:
     text = f"Total computing time: {hours_words(report.hours)}. Work that variants share is counted for each of them."
-    known = any(row.seconds is not None for row in report.rows)  # earlier versions did not store this cost
+    known = any(row.seconds is not None for row in report.rows)  # Results of earlier versions do not have this cost.
     once = {name: f"{head}, once" if name == "machine" else head for name, head in TAKES.items()} if known else {}
     rows = [
         (line_name(row), *(takes(row)[name] for name in once), hours_words(row.gpu_hours), rate_words(row))
@@ -452,13 +460,13 @@ def _cost(report: Report) -> list[Part]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyReport(Reported):
-    """A study's results and settings."""
+    """Data of a study for its report."""
 
     result: StudyResult
 
 
 def study_document(report: StudyReport, cover: Cover) -> Document:
-    """Return the report of a study: headings, paragraphs, tables and figures."""
+    """Return the content of a study's report: headings, paragraphs, tables and figures."""
     result = report.result
     names = ", ".join(f"“{task.name}”" for task in result.tasks)
     question_asked = f"Does choosing what a program reads make it better at finding entities in {names}?"
@@ -466,7 +474,7 @@ def study_document(report: StudyReport, cover: Cover) -> Document:
         question_asked = f"Is a program with {result.arm} better at finding entities in {names}?"
     first: list[Part] = []
     second: list[Part] = []
-    answers = study_answer(result)  # one per question and possibly more; only one if nothing was learnt
+    answers = study_answer(result)  # One per question, then a note if needed; only one if no tagger learnt anything.
     for number, of in enumerate(asked(result)):
         drawn, cells = _question_parts(result, of)
         first += [Heading(heading(result, of)), *drawn]
@@ -497,7 +505,7 @@ def _study_compared(report: StudyReport) -> str:
 
 
 def _question_parts(result: StudyResult, of: Asked) -> tuple[list[Part], list[Part]]:
-    """Return (interval plot of a question; its table, with a sentence on the data that would settle the question)."""
+    """Return (interval plot for a question; table for it, with a sentence on the data that would settle it)."""
     rows = forest_rows(result, of)
     shown = [
         Interval(
@@ -535,9 +543,9 @@ def _study_how_sure(result: StudyResult) -> list[Part]:
 
 
 def examples(readings: Sequence[TwoReadings]) -> Examples:
-    """Pick up to three short sentences that only one tagger got right.
+    """Return up to three sentences, short ones if possible, that only one of two taggers tagged correctly.
 
-    readings: A is the baseline, B the main variant.
+    readings: predictions of both taggers. A is the baseline, B the main variant.
     """
     better = [reading for reading in readings if reading.wrong_a and not reading.wrong_b]
     worse = [reading for reading in readings if reading.wrong_b and not reading.wrong_a]
@@ -550,7 +558,7 @@ def examples(readings: Sequence[TwoReadings]) -> Examples:
 
 
 def _short(readings: Sequence[TwoReadings]) -> list[TwoReadings]:
-    """Move readings of short sentences to the front; keep the order otherwise."""
+    """Return the readings with those of short sentences first, otherwise in the same order."""
     return sorted(readings, key=lambda reading: len(reading.sentence.tokens) > WORDS)
 
 

@@ -13,18 +13,21 @@ from typing import TYPE_CHECKING, Literal
 
 from core.shown import shown
 
-# Units of a drawing.
-WIDTH, ROW, BELOW = 700, 28, 44  # width of the drawing; height of a row with a one-line name; height of the scale
-LABELS, GAP, REACH = 250, 10, 435  # right end of the names; gap to the scale; length of the scale
-NAME, LINE = 14.0, 17  # font size of a name; height of each further line of a name
-ROOM = 0.84  # share of LABELS that a name may take, because a browser's font is wider
-EDGE = 0.04  # share of the scale that stays empty at each end
+# Sizes in units of a drawing. WIDTH: width of the drawing. ROW: height of a row whose name has one line. BELOW: height
+# of the scale below the rows. LABELS: width of the column of names. GAP: gap between names and scale. REACH: length of
+# the scale. NAME: font size of a name. LINE: additional height per further line of a name.
+WIDTH, ROW, BELOW = 700, 28, 44
+LABELS, GAP, REACH = 250, 10, 435
+NAME, LINE = 14.0, 17
+
+ROOM = 0.84  # A name may take up only this share of LABELS, because fonts of browsers are wider.
+EDGE = 0.04  # Share of the scale that is left empty at each end.
 GREY = "#888888"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stroke:
-    """A straight line."""
+    """A straight line in a drawing, from (x1, y1) to (x2, y2)."""
 
     x1: float
     y1: float
@@ -37,7 +40,7 @@ class Stroke:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dot:
-    """A filled circle."""
+    """A filled circle in a drawing."""
 
     x: float
     y: float
@@ -47,7 +50,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """A label in the colour of the text. x: position of its end or its middle, as `anchor` says."""
+    """A label in a drawing, in the colour of the text. x: position of its end or its middle, depending on `anchor`."""
 
     x: float
     y: float
@@ -62,7 +65,7 @@ Shape = Stroke | Dot | Label
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
-    """Shapes in a rectangle; y grows downwards."""
+    """A drawing: shapes in a rectangle. The y axis points downwards."""
 
     width: float
     height: float
@@ -71,7 +74,7 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A row of the drawing: a value and its interval. bold: True for the main row, and for a mean of other rows."""
+    """A row of an interval plot: a value and its interval. bold: True for the main row, and for means of other rows."""
 
     name: str
     value: float
@@ -83,7 +86,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cover:
-    """Cover of a report; empty fields are left out. date: printed as given."""
+    """Cover of a report. Empty fields are left out. date: a text that is printed unchanged."""
 
     firm: str = ""
     project: str = ""
@@ -92,20 +95,20 @@ class Cover:
 
     @property
     def line(self) -> str:
-        """All fields on one line."""
+        """All fields that are not empty, on one line."""
         return " · ".join(part for part in (self.firm, self.project, self.author, self.date) if part)
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The heading of a section."""
+    """The heading of a section of a report."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A paragraph. strong: in bold."""
+    """A paragraph of a report. strong: True to print it in bold."""
 
     text: str
     strong: bool = False
@@ -113,7 +116,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Questions with their answers. leading: True for the main answers of the report."""
+    """Rows (question, answer) of a report. leading: True for the main answers, which are set off by a blue line."""
 
     rows: Sequence[tuple[str, str]]
     leading: bool = False
@@ -121,28 +124,28 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list of names with a text each."""
+    """A bullet list of a report: rows (name, text)."""
 
     rows: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A sentence of a corpus."""
+    """A sentence of a corpus, quoted in a report."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A command."""
+    """A command line, printed in a report."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells as text. numbers: columns that hold numbers."""
+    """A table of a report. numbers: columns with numbers, which are aligned to the right."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -151,7 +154,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawing, and its content in words for readers who cannot see it."""
+    """A drawing in a report. words: its content in words, for readers who cannot see it."""
 
     drawing: Drawing
     words: str
@@ -162,9 +165,10 @@ Part = Heading | Text | Facts | Items | Quote | Code | Table | Picture
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A report. first: page for decision-makers. second: technical page.
+    """A report of two pages, independent of its format.
 
-    word, answer: answer to the question in the title, in a word and in a sentence. about: the line below the answer.
+    title: a question. word, answer: answer to this question, in one word and in a sentence. about: text of the line
+    below the answer. first: content of the page for decision-makers. second: content of the technical page.
     colours: colours of `word` on paper and on a dark page.
     """
 
@@ -179,15 +183,15 @@ class Document:
 
 
 def intervals(rows: Sequence[Interval], unit: str) -> Drawing | None:
-    """Draw one interval per row, on an axis that always includes zero; return None without rows.
+    """Return a drawing with one interval per row, on an axis that always includes zero; None if there are no rows.
 
-    Long names are broken into lines.
+    Long names are broken into lines. unit: label of the axis.
     """
     if not rows:
         return None
     low, high = min(0.0, *(row.low for row in rows)), max(0.0, *(row.high for row in rows))
     step = _round_step((high - low) / 6)
-    low, high = low - EDGE * (high - low), high + EDGE * (high - low)  # no interval ends at the border
+    low, high = low - EDGE * (high - low), high + EDGE * (high - low)  # Keep the ends of intervals off the border.
     names = [_broken(row.name, bold=row.bold) for row in rows]
     heights = [ROW + LINE * (len(lines) - 1) for lines in names]
     factor, bottom = REACH / ((high - low) or 1), sum(heights)
@@ -217,7 +221,7 @@ def intervals(rows: Sequence[Interval], unit: str) -> Drawing | None:
 
 
 def _broken(name: str, *, bold: bool) -> list[str]:
-    """Break a name into lines that fit; break between words, or within a word that is longer than a line."""
+    """Break a name into lines that fit the column. Words are broken only if they are longer than a line."""
     lines = [""]
     for word in name.split():
         longer = f"{lines[-1]} {word}".lstrip()
@@ -238,7 +242,7 @@ def _fits(text: str, *, bold: bool) -> bool:
 def _round_step(least: float) -> float:
     """Return the smallest of 1, 2 and 5 times a power of ten that is at least `least`."""
     power: float = 10.0 ** floor(log10(least or 1.0))
-    # Tolerate rounding errors, which would otherwise double the step and halve the number of marks.
+    # Tolerate rounding errors, because they could double the step and halve the number of ticks.
     return next(times * power for times in (1, 2, 5, 10) if times * power >= (least or 1.0) * 0.999)
 
 
@@ -249,16 +253,17 @@ FOLDER = Path(__file__).resolve().parents[3] / "assets" / "fonts"
 REGULAR, BOLD = FOLDER / "DejaVuSansCondensed.ttf", FOLDER / "DejaVuSansCondensed-Bold.ttf"
 FURTHER = (FOLDER / "NotoSansDevanagari-Regular.ttf",)
 MISSING = "\u25a1"
-LEFTWARDS = ("R", "AL")  # Unicode's classes of letters that are written from right to left
-# In a left-to-right line, the text after a right-to-left word runs from left to right again. Without a mark, fpdf2 puts
-# a number or a bracket after that word on the wrong side.
+LEFTWARDS = ("R", "AL")  # Unicode classes of letters that are written from right to left
+
+# `_ENDS` finds the end of right-to-left words in a left-to-right line, and `_MARK` is inserted there. Without this mark
+# (U+200E), fpdf2 prints a following number or bracket on the wrong side of the word.
 _ENDS = re.compile("(?<=[\u0590-\u08ff])(?=\\s*[^\u0590-\u08ff\\s]|\\s*$)")
 _MARK = "\u200e"
 _PATIENCE = 5.0  # seconds that `fc-list` may take
 
 
 def settable(text: str) -> str:
-    """Return `text` on one line, with `MISSING` for characters that the fonts lack or that run from right to left."""
+    """Return `text` on one line. Characters that the fonts lack or that run from right to left become `MISSING`."""
     ready = (char if ord(char) in body() and not leftwards(char) else MISSING for char in shown(text))
     return "".join(ready)
 
@@ -269,13 +274,13 @@ def leftwards(text: str) -> bool:
 
 
 def visual_order(text: str) -> str:
-    """Add marks after right-to-left words in a left-to-right line, so that fpdf2 keeps the right order."""
+    """Return `text` with a mark after right-to-left words in a left-to-right line, so that fpdf2 keeps the order."""
     strong = next((kind for kind in map(unicodedata.bidirectional, text) if kind in ("L", *LEFTWARDS)), "L")
     return text if strong != "L" or not leftwards(text) else _ENDS.sub(_MARK, text)
 
 
 def width(text: str, size: float, *, bold: bool) -> float:
-    """Return the width of a line in the body's font, in the unit of `size`."""
+    """Return the width of a line of text in the font of the report, in the unit of `size`."""
     return float(_of_a_hundred(bold).getlength(settable(text)) * size / 100)
 
 
@@ -288,34 +293,40 @@ def _of_a_hundred(bold: bool) -> "FreeTypeFont":
 
 @cache
 def body() -> frozenset[int]:
-    """Return the characters that both DejaVu fonts have."""
+    """Return the code points of the characters that both fonts of the report (DejaVu, regular and bold) contain."""
     return glyphs(REGULAR, 0) & glyphs(BOLD, 0)
 
 
 @cache
 def glyphs(path: Path, number: int) -> frozenset[int]:
-    """Return the characters of a font. number: index in a collection. Errors: OSError, and those of a damaged font."""
+    """Return the code points of the characters in a font file; an empty set for fonts without outlines.
+
+    number: index of the font in a collection of fonts. Errors: OSError, and errors of `fontTools` for a damaged font.
+    """
     from fontTools.ttLib import TTFont
 
     with TTFont(path, fontNumber=number) as font:
-        # Fonts of pictures, such as emojis, have no outlines to embed.
+        # Fonts of pictures, such as emojis, contain no outlines, so a PDF cannot embed them.
         return frozenset(font.getBestCmap() or ()) if {"glyf", "CFF "} & set(font.keys()) else frozenset()
 
 
 def further(char: str) -> Iterator[tuple[Path, int]]:
-    """Yield fonts with a character that the body's fonts lack: first Winnow's, then those of this machine."""
+    """Yield (file, index) of fonts with a character that the report's fonts lack: Winnow's, then installed fonts."""
     yield from ((path, 0) for path in FURTHER if ord(char) in glyphs(path, 0))
     yield from _of_this_machine(ord(char))
 
 
 @cache
 def _of_this_machine(code: int) -> tuple[tuple[Path, int], ...]:
-    """Return the installed fonts with a character, as (file, index); () on a system without fontconfig."""
+    """Return (file, index) of the installed fonts with a character; () on a system without fontconfig.
+
+    code: code point of the character.
+    """
     words = ["fc-list", f":charset={code:x}:scalable=true:color=false", "file", "index", "style"]
     with suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=_PATIENCE)
         listed = re.findall(r"^(.+\.(?:ttf|otf|ttc)): :(?:style=(.*):)?index=(\d+)$", done.stdout, re.MULTILINE)
-        # Upright fonts of regular weight first; then by name, so that the choice is reproducible.
+        # Sort upright fonts of regular weight first, then by name, so that the same font is used every time.
         plain = sorted(listed, key=lambda each: (not re.search("Regular|Book|Medium", each[1]), each))
         return tuple((Path(path), int(index) & 0xFFFF) for path, _, index in plain)
     return ()

@@ -1,7 +1,7 @@
-"""A report as HTML, as a Word document, and as PDF.
+"""Write a report as HTML, as a Word document (DOCX), or as PDF.
 
-HTML is one page without scripts or remote files, and all text is escaped. A PDF has embedded fonts and two pages, in a
-smaller size if needed.
+HTML is a single file without scripts or remote content; all text is escaped. A PDF embeds its fonts. Its text is set in
+the largest of several sizes in which the report fits two pages.
 """
 
 from collections.abc import Sequence
@@ -145,12 +145,12 @@ def _html_shape(shape: Shape) -> str:
 if TYPE_CHECKING:
     from docx.document import Document as Word
 
-SHARP = 3  # pixels per unit of a drawing
+SHARP = 3  # pixels per unit of a drawing, for pictures in DOCX
 INK = "#1d1f24"
 
 
 def docx(document: Document) -> bytes:
-    """Return the report as a Word file."""
+    """Return the report as a Word document (DOCX)."""
     from docx import Document as new
     from docx.shared import Mm, Pt, RGBColor
 
@@ -228,7 +228,7 @@ def _table(word: "Word", part: Table) -> None:
 def _picture(word: "Word", part: Picture) -> None:
     from docx.shared import Mm
 
-    width = min(170.0, 230.0 * part.drawing.width / part.drawing.height)  # at most a page
+    width = min(170.0, 230.0 * part.drawing.width / part.drawing.height)  # mm; the picture must fit on a page
     inline = word.add_picture(BytesIO(_png(part.drawing)), width=Mm(width))
     inline._inline.docPr.set("descr", shown(part.words))
 
@@ -260,9 +260,9 @@ if TYPE_CHECKING:
     from fpdf.fonts import FontFace
     from fpdf.table import Table as Grid
 
-SIZES = (9.5, 8.8, 8.2, 7.6)  # points; a report that does not fit two pages in the last size takes more pages
-MARGIN, NAMES = 16.0, 30.0  # mm; width of the margin; width of the column of questions
-POINT = 25.4 / 72  # mm per point
+SIZES = (9.5, 8.8, 8.2, 7.6)  # Font sizes to try, in points. If the last is too large for two pages, use more pages.
+MARGIN, NAMES = 16.0, 30.0  # Widths in mm: of the margin, and of the column of questions.
+POINT = 25.4 / 72  # Length of a typographic point in mm.
 BLUE = (0, 114, 178)
 
 
@@ -277,14 +277,14 @@ def pdf(document: Document) -> bytes:
 
 
 class _Pages:
-    """A document as PDF pages in one font size. n: number of pages."""
+    """The pages of a report as PDF, set in one font size. n: number of pages."""
 
     def __init__(self, document: Document, size: float) -> None:
         from fpdf import FPDF
 
         self._size, self._line, self._missing = size, size * POINT * 1.32, 0
         self._pdf = FPDF()
-        self._more: dict[tuple[Path, int], frozenset[int]] = {}  # further fonts and their characters
+        self._more: dict[tuple[Path, int], frozenset[int]] = {}  # {(file, index) of a further font: its code points}
         _prepare(self._pdf, document)
         self._pdf.add_page()
         self._font(size + 5, bold=True)
@@ -332,10 +332,10 @@ class _Pages:
         self._pdf.set_font("body", "B" if bold else "", size)
 
     def _settable(self, text: str) -> str:
-        """Return `text` on one line and add fonts for it; `MISSING` for characters that no font has."""
+        """Return `text` on one line, and add the fonts that it needs. Characters that no font has become `MISSING`."""
         ready = "".join(char if self._has(char) else MISSING for char in shown(text))
         if leftwards(ready) or self._more:
-            self._pdf.set_text_shaping(True)  # shapes of letters depend on their neighbours
+            self._pdf.set_text_shaping(True)  # In some scripts, the shape of a letter depends on its neighbours.
         return self._counted(text, visual_order(ready))
 
     def _counted(self, text: str, ready: str) -> str:
@@ -417,7 +417,7 @@ class _Pages:
         self._font(self._size)
         cells = [[self._settable(value) for value in row] for row in (part.heads, *part.rows)]
         wide = [max(self._pdf.get_string_width(row[i]) for row in cells) for i in range(len(part.heads))]
-        # Long columns are wrapped; columns of numbers stay on one line if there is room.
+        # Limit the width of columns with long text, which is then wrapped, so that numbers fit on one line.
         kept = [min(each, 60.0) + 3.2 for each in wide]
         sides = ["RIGHT" if i in part.numbers else "LEFT" for i in range(len(kept))]
         with self._grid(kept, "HORIZONTAL_LINES", sides) as table:
@@ -428,7 +428,7 @@ class _Pages:
 
     def _drawing(self, drawing: Drawing) -> None:
         page = self._pdf
-        scale = min(page.epw / drawing.width, (page.eph - 3) / drawing.height)  # at most a page
+        scale = min(page.epw / drawing.width, (page.eph - 3) / drawing.height)  # The drawing must fit on a page.
         if page.get_y() + drawing.height * scale > page.page_break_trigger:
             page.add_page()
         top = page.get_y() + 1.5
@@ -454,7 +454,7 @@ class _Pages:
                 page.circle(*at(shape.x, shape.y), shape.radius * scale, style="F")
             case Label():
                 self._font(shape.size * scale / POINT, bold=shape.bold)
-                words = self._counted(shape.text, settable(shape.text))  # `FPDF.text` does not use further fonts
+                words = self._counted(shape.text, settable(shape.text))  # `FPDF.text` does not use fallback fonts.
                 x, y = at(shape.x, shape.y)
                 page.text(x - page.get_string_width(words) / (1 if shape.anchor == "end" else 2), y, words)
 
