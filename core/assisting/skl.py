@@ -390,7 +390,7 @@ class SharedLabels:
 
     @property
     def options(self) -> dict[str, object]:
-        """These sentences as options for `finetune`."""
+        """Options that make `finetune` train on the assisting sentences too."""
         types = {"assisting_types": self.assisting_types} if self.assisting_types else {}
         return {"assisting": self.assisting, **types}
 
@@ -432,7 +432,7 @@ class Assisted:
 
     @classmethod
     def read(cls, run: Run, library: Library) -> Self:
-        """Read the files of a finished run.
+        """Return a finished run, read from its files.
 
         A removed corpus is no error here. Only reading its sentences raises CorpusError.
         """

@@ -189,7 +189,7 @@ class _LowNames:
         return None
 
     def _other(self, mention: int, rng: Random) -> Name:
-        # The loop ends, because `has_other` holds for every mention that is renamed.
+        # The loop ends, because `has_other` is true for every mention that is renamed.
         while same_name(name := rng.choice(self.names[self.training.kinds[mention]]), self.training.names[mention]):
             pass
         return name

@@ -305,7 +305,7 @@ class NameMaker:
 
     def make(self, known: Known, rng: Random) -> Name:
         """Return a generated name that is new to `known` (`Known.is_new`)."""
-        # The loop ends: `_unknown` makes each content word new, and a template has at least one.
+        # The loop ends: `_unknown` makes each content word new, and each template has at least one content word.
         while not known.is_new(
             name := tuple(
                 self._word(word, known, rng) if is_content_word(word) else word for word in rng.choice(self._templates)

@@ -202,8 +202,8 @@ def run(config: QueueConfig, job: Job) -> QueueResult:
 def unlabelled(rows: IntArray, n: int, domain: Corpus, train: Sequence[Corpus]) -> IntArray:
     """Return the first `n` of `rows` whose sentences do not repeat a training sentence, by the rules for test leaks.
 
-    Only as many rows as needed are compared, because an audit of all of D_C takes a minute per million rows, and would
-    be repeated after each change of the training set.
+    Only as many rows as needed are compared. An audit of all of D_C would take a minute per million rows, after each
+    change of the training set.
     """
     kept: IntArray = rows[:0]
     while train and len(rows) and len(kept) < n:

@@ -143,9 +143,9 @@ class Grammar:
 
 
 def _side_by_side(columns: Sequence[Sequence[str]], shift: int) -> list[str]:
-    """Return texts that join one text of each column: first all first texts, then all second texts, and so on.
+    """Return rows of a table: row i joins the i-th texts of all columns. Shorter columns are repeated.
 
-    Shorter columns are repeated. shift: column k begins with its text of index shift * k instead of 0.
+    shift: column k begins with its text of index shift * k instead of 0.
     """
     longest = max(map(len, columns), default=0)
     return ["".join(texts[(i + shift * k) % len(texts)] for k, texts in enumerate(columns)) for i in range(longest)]

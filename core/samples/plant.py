@@ -106,8 +106,8 @@ class _Index(Generic[T]):
     def sharing(self, items: set[T], n: int) -> list[int]:
         """Return the indices of the sets that share at least `n` items with `items` (at least one item if n < 1)."""
         n = max(1, n)
-        # A set that shares n of the items contains at least one of any len(items) - n + 1 of them, so only that many
-        # are looked up. The rarest ones are in the fewest sets.
+        # A set that shares n of the items contains at least one of any len(items) - n + 1 of them. So only that many
+        # are looked up. The rarest ones are chosen, because they are in the fewest sets.
         rare = sorted(items, key=lambda item: len(self._holders.get(item, ())))[: max(0, len(items) - n + 1)]
         near = {i for item in rare for i in self._holders.get(item, ())}
         return [i for i in near if len(items & self._sets[i]) >= n]
