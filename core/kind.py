@@ -101,7 +101,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Everything that a run may use besides its options: the home, the context of the run, and all kinds."""
+    """Access of a run to its surroundings. home: the project's folder. kinds: all kinds of run by name."""
 
     home: Path
     context: RunContext

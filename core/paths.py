@@ -25,12 +25,12 @@ _asking: list[Callable[[], str | None]] = []  # functions that return the slug o
 
 
 def given_home() -> Path:
-    """Return `WINNOW_HOME`, else `~/.winnow`. It is the home of all projects, or the folder of one project."""
+    """Return `WINNOW_HOME`, else `~/.winnow`. This is the folder of all projects, or the folder of one project."""
     return Path(os.environ.get("WINNOW_HOME") or Path.home() / ".winnow").absolute()
 
 
 def machine_home() -> Path:
-    """Return the home of all projects, with the files that they share: encoders, locks of devices, the key, logs."""
+    """Return the home folder: it has all projects and the files that they share (encoders, device locks, key, logs)."""
     return shared_home(given_home())
 
 
@@ -68,10 +68,10 @@ def ask_for_project(ask: Callable[[], str | None]) -> None:
 
 
 def private() -> None:
-    """Make the files that this process creates, and the existing files of the home, readable only for this account.
+    """Make the files that this process creates, and all files of the home folder, readable only for this account.
 
     Only the app, the command line and workers may call this, because a library must not change a program's umask.
-    Errors: PathError if this account cannot read the home, or if a project of version 0.4 is at the home's top level.
+    Errors: PathError if this account cannot read the home folder, or if the home folder is a project of version 0.4.
     """
     os.umask(0o077)
     root = given_home()

@@ -1,9 +1,9 @@
-"""The projects of a home. Each project is a folder with its own corpora, selections and runs.
+"""The projects in Winnow's home folder. Each project is a folder with its own corpora, selections and runs.
 
 WINNOW_HOME/projects/<slug>/    project.json, corpora/, runs/, roles.json, cover.json, labelling.json, ...
 WINNOW_HOME/                    files that all projects share: encoders, locks of devices, key, logs
 
-A new home has one empty project, "My first project". The project's folder is created with its first file.
+A new home folder has one empty project, "My first project". The project's folder is created with its first file.
 """
 
 import json
@@ -61,20 +61,20 @@ class Project:
 
 
 def is_project(folder: Path) -> bool:
-    """Return True if `folder` is the folder of one project, False if it is a home.
+    """Return True if `folder` is the folder of one project, False if it is a home folder with several projects.
 
-    The parent's name alone is not enough, because a home may also be in a folder that is called "projects".
+    The parent's name alone is not enough, because a home folder may also be in a folder that is called "projects".
     """
     return folder.parent.name == PROJECTS and ((folder / ABOUT).is_file() or folder.name == FIRST_SLUG)
 
 
 def shared_home(folder: Path) -> Path:
-    """Return the home that contains a project's folder. For a home, return it unchanged."""
+    """Return the home folder that contains a project's folder. Return a home folder unchanged."""
     return folder.parent.parent if is_project(folder) else folder
 
 
 def made(root: Path) -> Sequence[Project]:
-    """Return the projects of a home that have a folder, oldest first."""
+    """Return the projects in a home folder, oldest first, without a first project that has no folder yet."""
     if not (root / PROJECTS).is_dir():
         return []
     folders = (Path(entry.path) for entry in os.scandir(root / PROJECTS) if _SLUG.fullmatch(entry.name))
@@ -83,7 +83,7 @@ def made(root: Path) -> Sequence[Project]:
 
 
 def listed(root: Path) -> Sequence[Project]:
-    """Return all projects of a home, oldest first; for a project's folder, only that project."""
+    """Return all projects in a home folder, oldest first. If `root` is a project's folder, return only this project."""
     if is_project(root):
         return [read(root)]
     return made(root) or [read(root / PROJECTS / FIRST_SLUG)]

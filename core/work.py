@@ -20,7 +20,7 @@ from core.shown import shown
 
 
 def work(run_id: str) -> int:
-    """Work on a run of this home, and return the exit status, see `runs.worker.work`."""
+    """Work on a run of the current project, and return the exit status; see `runs.worker.work`."""
     run = RunStore(home()).get(run_id)
     return worker.work(run, work_of(run, KINDS))
 

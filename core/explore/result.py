@@ -45,8 +45,8 @@ class MapResult:
     """Result of a `map` run.
 
     points, task_points: number of points on the map, and of those from T_C. fitted: number of points that UMAP was
-    fitted on. of: number of sentences of T_C and D_C. task, domain: fingerprints of T_C and D_C. clusters: topics by
-    number. layout: hash of the layout's inputs. embedded: {"task", "domain": id of the `embed` run}.
+    fitted on. of: number of sentences of T_C and D_C. task, domain: fingerprints of T_C and D_C. clusters: topics; the
+    index is a topic's number. layout: hash of the layout's inputs. embedded: {"task", "domain": id of the `embed` run}.
     """
 
     points: int

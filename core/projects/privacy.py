@@ -126,7 +126,7 @@ def _audit() -> Finding:
     if path is None:
         return "look", "The audit log is off (WINNOW_AUDIT=off)."
     there = path if path.exists() else path.parent
-    coming = there == machine_home() and not there.exists()  # the home will be created on first use
+    coming = there == machine_home() and not there.exists()  # the home folder will be created on first use
     if path.is_dir() or not (coming or os.access(there, os.W_OK)):
         return "bad", f"{path}: the audit log cannot be written."
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600

@@ -153,7 +153,7 @@ class Removal:
     """Corpora, runs and exports to remove. Each corpus or run comes after those that it depends on.
 
     active: running or queued runs that need any of these corpora and runs; they block the removal. exports: paths of
-    exported files and folders in the home.
+    exported files and folders in the project's folder.
     """
 
     corpora: tuple[Corpus, ...]

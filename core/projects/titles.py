@@ -157,7 +157,7 @@ def tagger_name(config: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Implementation of `core.kind.About` for runs of this home."""
+    """Implementation of `core.kind.About` for runs of the current project."""
 
     config: Mapping[str, Any]
 

@@ -201,7 +201,7 @@ def _as_sample(project: Project) -> Project:
 
 
 def _keep_own() -> None:
-    """Make an empty project if the home has only samples, so that no sample becomes the default project."""
+    """Make an empty project if there are only samples, so that no sample becomes the default project."""
     root = _root()
     with _changing(root):
         if all(project.sample for project in projects.made(root)):

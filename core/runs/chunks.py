@@ -50,7 +50,7 @@ class Opened:
 class Work(Protocol):
     """A computation that is done for every chunk. It can be pickled.
 
-    `read` is called on the machine that holds the home, the other methods on the machine that computes.
+    `read` is called on the machine that has the run's folder, the other methods on the machine that computes.
     stage: name of the stage to report. card: True if a GPU makes it faster.
     """
 

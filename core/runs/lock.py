@@ -63,7 +63,7 @@ class Worker:
 
     @property
     def elsewhere(self) -> bool:
-        """True if the process runs on another machine that shares the home."""
+        """True if the process runs on another machine that uses the same home folder."""
         return self.host not in ("", socket.gethostname())
 
     @property

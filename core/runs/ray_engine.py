@@ -56,7 +56,7 @@ def engine(address: str, own: Sequence[Card] | None = None) -> Iterator[Any]:
     if address:
         _need_token(address)
     elif not os.environ.get("RAY_AUTH_TOKEN"):
-        given["RAY_AUTH_TOKEN"] = _TOKEN  # otherwise Ray writes a token into the account's home
+        given["RAY_AUTH_TOKEN"] = _TOKEN  # otherwise Ray writes a token into the account's home directory
     if own:
         given[cards.VISIBLE] = ",".join(card.uuid for card in own)
     before = {name: os.environ.get(name) for name in given}
@@ -162,8 +162,8 @@ class Greeting:
     """A node's description of itself.
 
     versions: versions of the packages that results depend on. computer: name of the GPU or processor that computes.
-    guarded: True if Ray requires a token. holder: process that holds the run's lock, read by the node. It shows whether
-    the node can read the home and its locks.
+    guarded: True if Ray requires a token. holder: process that holds the run's lock, as the node sees it. If the node
+    sees the right process, it can read the home folder and its locks.
     """
 
     versions: Mapping[str, str]
@@ -185,7 +185,7 @@ def greet(variables: Mapping[str, str], lock: Path, *, has_card: bool) -> Greeti
     computer, holder = cards.processor(), None
     if has_card and cards.asked() != "cpu":
         computer = next((card.name for card in cards.installed()), "an unknown card")
-    with suppress(OSError):  # the home belongs to another account, or the path does not lead to it on this node
+    with suppress(OSError):  # on this node, the lock file does not exist or belongs to another account
         holder = Lock(lock).holder()
     guarded = os.environ.get("RAY_AUTH_MODE", "").lower() == "token"
     return Greeting(versions=versions(), node=socket.gethostname(), computer=computer, guarded=guarded, holder=holder)
@@ -218,8 +218,8 @@ def ask(ray: Any, node: Mapping[str, Any], lock: Path) -> Any:
 class Machine:
     """A node, as `doctor` shows it.
 
-    cores, cards: number of cores and GPUs. sees_home: True if the node can read the home; only then does it run steps
-    of an experiment. answers: False if the node did not answer; the fields from `computer` on are then unknown.
+    cores, cards: number of cores and GPUs. sees_home: True if the node can read the home folder; only such nodes run
+    steps of an experiment. answers: False if the node did not answer; the fields from `computer` on are then unknown.
     """
 
     name: str

@@ -73,9 +73,9 @@ class Manifest:
 
 
 def here(value: Any, home: Path) -> Any:
-    """Return a JSON value in which a path to a run in another home leads to the same run in `home`, if it is there.
+    """Return a JSON value in which paths to runs in other folders lead to the same runs in `home`, if they are there.
 
-    Paths to another home occur if a project was moved, or imported from another machine.
+    home: folder of the project. Paths to other folders occur if a project was moved, or imported from another machine.
     """
     if isinstance(value, dict):
         return {name: here(part, home) for name, part in value.items()}
@@ -88,7 +88,7 @@ def here(value: Any, home: Path) -> Any:
 
 
 def relative_to_home(value: Any, home: Path) -> Any:
-    """Return a JSON value in which paths to runs of `home` are relative, so that the home can be moved."""
+    """Return a JSON value in which paths to runs of a project are relative, so that its folder `home` can be moved."""
     if isinstance(value, dict):
         return {name: relative_to_home(part, home) for name, part in value.items()}
     if isinstance(value, list):

@@ -82,8 +82,8 @@ def run_or_reuse(
 def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -> Iterator[str]:
     """Lock a free device for a block, and yield its name. devices: names to choose from, such as "cpu" or a GPU's lock.
 
-    All projects of a home share its devices. If all devices are locked, wait until one is released. A run that needs a
-    device again has priority over runs that began later. Do not acquire another lock within the block.
+    All projects in a home folder share the devices. If all devices are locked, wait until one is released. A run that
+    needs a device again has priority over runs that began later. Do not acquire another lock within the block.
     """
     names = [devices] if isinstance(devices, str) else devices
     for name in names:
