@@ -1,1 +1,1 @@
-"""Statistics of results: count spans, compare F1, judge a variant. Reads no file and loads no model."""
+"""Statistics of results: count spans, compare F1, judge variants. This package reads no file and loads no model."""

@@ -15,11 +15,11 @@ In simulations, a plain percentile interval over 3 seeds covers the truth in 83%
 The same simulations then give a coverage of 93% to 98%.
 
 Variants of an experiment share the seeds of their taggers. A seed sets the order of the data and the initial weights of
-new layers. From four seeds on, variants are compared seed by seed, as pairs (`PAIRED_FROM`). Pairs remove
-noise that a seed adds to both variants, but cost degrees of freedom. With four replicates, pairs made the variance of
-the difference 17% smaller on bc5cdr and 65% smaller on conll2003. With two or three seeds, the lost degrees of freedom
-cost more than pairs save, so each variant resamples its own seeds. If a variant has only one selection and
-one pre-training, the interval does not include their random variation.
+new layers. With four seeds or more, variants are compared seed by seed, as pairs (`PAIRED_FROM`). Pairs remove noise
+that a seed adds to both variants, but cost degrees of freedom. With four replicates, pairs made the variance of the
+difference 17% smaller on bc5cdr and 65% smaller on conll2003. With two or three seeds, the lost degrees of freedom cost
+more than pairs save, so the seeds of each variant are resampled separately. If a variant has only one selection and one
+pre-training, the interval does not include their random variation.
 
 With swapped halves, each replicate has its own labels and test sentences, the same in both variants. Variants are then
 compared within replicates (SOURCES.md, Halves swapped). A replicate trains on one half and is tested on the other; the
@@ -29,17 +29,17 @@ next replicate swaps them. The variance of the mean difference has two parts:
 - between test sentences, which all pairs of replicates share.
 
 The variance between replicates also includes the difference of the two halves, which cancels in the mean of a pair.
-With more than two replicates this part is kept on purpose. It makes up for variance that cannot be estimated from the
-counts, because all replicates share the task corpus and the labels of the pool. With two replicates no sentence is
-tested twice, so the whole variance of the sentences is subtracted from that between replicates and is counted once.
+With more than two replicates, this part is kept on purpose. It makes up for a variance that cannot be estimated: all
+replicates share the task corpus and the labels of the pool. With two replicates, no sentence is tested twice. The
+whole variance of the sentences is then subtracted from the variance between replicates, so that it is counted once.
 
-A reference variant trains nothing, so it has one evaluation and no seeds. `compare_line` repeats it for every seed of
-`none`. It then has no variance between seeds, and no interaction of seeds and sentences. The variance of its
-difference keeps two parts: the variance between the seeds of `none`, and that of the test sentences. Test sentences are
-resampled for both variants at once, so that sentences that are hard for both cancel out. All variance
-between seeds is estimated from `none` alone. If its few seeds score nearly the same by chance, Satterthwaite's formula
-gives too many degrees of freedom. In simulations of three seeds with a large spread, the interval covered the truth in
-91% of cases, and in 93% with the limit `LINE_DOF`.
+A reference variant trains nothing, so it has one evaluation and no seeds. `compare_line` compares it with `none`, the
+baseline without pre-training, and repeats its evaluation for every seed of `none`. The variance of the difference then
+has two parts: the variance between the seeds of `none`, and the variance of the test sentences. Test sentences are
+resampled for both variants at once, so that sentences that are hard for both cancel out. All variance between seeds is
+estimated from `none` alone. If its few seeds score nearly the same by chance, Satterthwaite's formula gives too many
+degrees of freedom. In simulations of three seeds with a large spread, the interval covered the truth in 91% of cases,
+and in 93% with the limit `LINE_DOF`.
 """
 
 from collections.abc import Sequence
@@ -52,21 +52,25 @@ from core.errors import CorpusError
 from core.results import BoolArray, Evaluation, FloatArray
 
 DRAWS = 10_000
-PAIRED_FROM = 4  # fewest common seeds that are compared as pairs (SOURCES.md, Verdict)
-PAIR_DOF = 4.0  # limit of the degrees of freedom if a variant has two seeds, or two replicates are compared
-LINE_DOF = 4.0  # limit if a reference variant is compared: 4 times the degrees of freedom that the seeds of `none` give
-_CELLS = 4_000_000  # most sentences x bootstrap samples in memory at once
+# Variants with at least this many common seeds are compared seed by seed, as pairs (SOURCES.md, Verdict).
+PAIRED_FROM = 4
+# Maximum degrees of freedom if a variant has two seeds, or if two replicates are compared.
+PAIR_DOF = 4.0
+# For a reference variant, the degrees of freedom are at most this many times those of the seeds of `none`.
+LINE_DOF = 4.0
+# Maximum size of the table of test sentences by bootstrap samples that is in memory at once.
+_CELLS = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Mean F1 of one variant minus that of another, in points.
+    """Mean F1 of one variant minus mean F1 of another variant, in points.
 
-    lo, hi: interval at `level`. above: share of the bootstrap samples above 0. p: two-sided. system, other: F1 of each
-    seed, percent. se_seeds, se_sentences: standard errors in points due to the choice of seeds, and due to the choice
-    of `n_sentences` test sentences. se_both: the part of `se_sentences` that differs between seeds, so that more seeds
-    average it out. dof: degrees of freedom of the whole standard error; 0 if the spread is unknown. paired: True if
-    evaluations were compared as pairs.
+    lo, hi: confidence interval at `level`. above: share of the bootstrap samples above 0. p: two-sided p-value. system,
+    other: F1 of each seed of the two variants, percent. se_seeds, se_sentences: standard errors in points due to the
+    choice of seeds, and due to the choice of `n_sentences` test sentences. se_both: the part of `se_sentences` that
+    differs between seeds, so that more seeds average it out. dof: degrees of freedom of the whole standard error; 0 if
+    the spread is unknown. paired: True if evaluations were compared as pairs.
     """
 
     delta: float
@@ -86,13 +90,17 @@ class Difference:
 
     @property
     def sign(self) -> int:
-        """1 if the interval is above 0, -1 if it is below, 0 if it includes 0."""
+        """Sign of the interval: 1 if it is above 0, -1 if it is below 0, and 0 if it includes 0."""
         return int(self.lo > 0) - int(self.hi < 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resampled:
-    """A difference of two variants: F1 per seed, `(d,)` bootstrap samples minus their mean, and unbiased variances."""
+    """Bootstrap samples of the difference of two variants, with its variances.
+
+    draws: `(d,)` bootstrap samples minus their mean. system, other: F1 of each seed, percent. var_seeds, var_sentences,
+    var_both: unbiased variances, the squares of the standard errors in `Difference`.
+    """
 
     draws: FloatArray
     system: FloatArray
@@ -106,17 +114,17 @@ class Resampled:
 
     @property
     def delta(self) -> float:
-        """Difference of the means, points."""
+        """Mean F1 of `system` minus mean F1 of `other`, points."""
         return float(self.system.mean() - self.other.mean())
 
     @property
     def p(self) -> float:
-        """Two-sided p by Student's t; 1 if the spread is unknown."""
+        """Two-sided p-value by Student's t; 1 if the spread is unknown."""
         se = sqrt(self.var_seeds + self.var_sentences)
         return float(two_sided(np.array(self.delta), np.array(se), np.array(self.dof)))
 
     def difference(self, level: float) -> Difference:
-        """Return the difference with its interval at `level`."""
+        """Return the difference with its confidence interval at `level`."""
         from scipy.special import ndtri, stdtrit
 
         se = sqrt(self.var_seeds + self.var_sentences)
@@ -127,7 +135,7 @@ class Resampled:
             stretched = self.delta + self.draws * (se * stdtrit(self.dof, tail) / ndtri(tail) / self.draws.std())
             lo, hi = np.quantile(stretched, [1 - tail, tail])
             above = float((stretched > 0).mean())
-        elif not known:  # one seed or one sentence: no value is ruled out
+        elif not known:  # With one seed or one sentence, any difference is possible.
             lo, hi, above = -100.0, 100.0, 0.5
         return Difference(
             delta=self.delta,
@@ -136,7 +144,8 @@ class Resampled:
             hi=min(float(hi), 100.0),
             level=level,
             above=above,
-            p=self.p,  # by Student's t, because counting draws gives no p below 1 / draws, which Holm may need
+            # Use Student's t: counting bootstrap samples gives no p below 1 / samples, but Holm's method may need one.
+            p=self.p,
             system=tuple(self.system.tolist()),
             other=tuple(self.other.tolist()),
             se_seeds=sqrt(self.var_seeds),
@@ -157,20 +166,21 @@ def compare(
     level: float = 0.95,
     same_seeds: bool = False,
 ) -> Difference:
-    """Return the difference between `system` and `other`: one evaluation per seed, all on the same test sentences.
+    """Return the difference between two variants with its confidence interval.
 
-    same_seeds: True if evaluations at the same index have the same seed, so that they may be compared as pairs.
-    With a single seed or a single sentence, the interval is [-100, 100].
-    Errors: CorpusError if the evaluations are of different sentences or there are none.
+    system, other: one evaluation per seed of each variant, all on the same test sentences. draws: number of bootstrap
+    samples. same_seeds: True if evaluations at the same index have the same seed, so that they may be compared as
+    pairs. With a single seed or a single sentence, the interval is [-100, 100]. Errors: CorpusError without
+    evaluations, or if they are of different sentences.
     """
     return resample(system, other, draws, seed, same_seeds=same_seeds).difference(level)
 
 
 def compare_line(line: Sequence[Evaluation], other: Sequence[Evaluation], *, seed: int = 0) -> Difference:
-    """Return the difference between a reference variant and `other`, with its 95% interval.
+    """Return the difference between a reference variant, which trains nothing, and `other`, with its 95% interval.
 
-    line: a single evaluation; with swapped halves, one per replicate. other: as for `compare`. Errors: CorpusError if
-    the evaluations are of different sentences or there are none.
+    line: the only evaluation of the reference variant; with swapped halves, one evaluation per replicate. other: as for
+    `compare`. Errors: CorpusError without evaluations, or if they are of different sentences.
     """
     often = list(line) * len(other) if len(line) == 1 else line
     found = resample(often, other, DRAWS, seed, same_seeds=True)
@@ -180,7 +190,7 @@ def compare_line(line: Sequence[Evaluation], other: Sequence[Evaluation], *, see
 def resample(
     system: Sequence[Evaluation], other: Sequence[Evaluation], draws: int, seed: int, *, same_seeds: bool = False
 ) -> Resampled:
-    """Return bootstrap samples and variances, from which intervals at any level follow.
+    """Return bootstrap samples and variances of a difference, from which intervals at any level follow.
 
     Arguments and errors: as for `compare`.
     """
@@ -189,7 +199,7 @@ def resample(
     tables = tables_of([*system, *other], len(system) if system[0].tested is not None else 1)
     m, rng = tables.shape[1], np.random.default_rng(seed)
     whole, resampled = _f1(np.ones((1, m)), tables)[0], _resampled_f1(tables, draws, rng)
-    moved = resampled - whole  # effect of resampled test sentences on the F1 of each seed
+    moved = resampled - whole  # Effect of the resampled test sentences on the F1 of each seed.
     if tested := [one.tested for one in system if one.tested is not None]:
         return _by_replicate(whole, resampled, tables, np.stack(tested), rng)
     if same_seeds and len(system) == len(other) >= PAIRED_FROM:
@@ -199,7 +209,7 @@ def resample(
     # Sentences are drawn once for both variants, so that the effect of a hard sentence on both cancels out.
     spread = weighted[0].sum(axis=1) - weighted[1].sum(axis=1)
     shift = moved[:, arms[0]].mean(axis=1) - moved[:, arms[1]].mean(axis=1)
-    # m / (m - 1): the bootstrap underestimates the variance of m sentences. Seeds are corrected below.
+    # The bootstrap underestimates the variance of m sentences by the factor (m - 1) / m. Seeds are corrected below.
     sentences, seeds, both, dof = float(np.var(shift)) * m / max(m - 1, 1), 0.0, 0.0, 0.0
     if m > 1 and min(len(system), len(other)) > 1:
         noise = [float(np.var(whole[arm], ddof=1)) / len(whole[arm]) for arm in arms]
@@ -221,11 +231,11 @@ def resample(
 def _by_replicate(
     whole: FloatArray, resampled: FloatArray, tables: FloatArray, tested: BoolArray, rng: np.random.Generator
 ) -> Resampled:
-    """Resample as in `resample`, but with replicates as pairs.
+    """Return bootstrap samples and variances of a difference, comparing the two variants within each replicate.
 
-    whole, resampled: F1 of each evaluation, `(2 r,)` and `(draws, 2 r)`: the r replicates of one variant, then those of
-    the other, in the same order. tables: see `tables_of`. tested: `(r, sentences)`, True if the replicate was tested on
-    the sentence.
+    whole, resampled: F1 of each evaluation, `(2 r,)` and `(draws, 2 r)`: the r replicates of one variant, then the same
+    replicates of the other variant. tables: see `tables_of`. tested: `(r, sentences)`, True if the replicate was tested
+    on the sentence.
     """
     n, m = tested.shape
     moved = resampled - whole
@@ -254,35 +264,35 @@ def _by_replicate(
 def seeds_part(
     noise: FloatArray, both: FloatArray, sentences: FloatArray, counts: tuple[int, int], m: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the part of a difference's variance due to seeds, and degrees of freedom, for one or many experiments.
+    """Return the part of a difference's variance that seeds cause, and the degrees of freedom of the whole variance.
 
-    noise: `(2, ...)` variance of each variant's mean, estimated between its seeds. sentences: `(...)` variance from the
-    test sentences. both: `(...)` variance that noise and sentences both include. counts: number of seeds of each
-    variant. m: number of test sentences.
+    Arrays have the shape `(...)` of one or many experiments. noise: `(2, ...)` variance of each variant's mean,
+    estimated between its seeds. sentences: variance that the test sentences cause. both: variance that `noise` and
+    `sentences` both include. counts: number of seeds of each variant. m: number of test sentences.
     """
-    # Subtract `both` once because it is counted twice. By chance `both` may exceed the noise.
+    # Subtract `both` once, because `noise` and `sentences` both include it. By chance, it may exceed the noise.
     seeds = np.maximum(noise.sum(axis=0) - both, 0.0)
     doubt = noise[0] ** 2 / (counts[0] - 1) + noise[1] ** 2 / (counts[1] - 1) + sentences**2 / max(m - 1, 1)
-    # Satterthwaite: each part has its own degrees of freedom. Without any variance, use the normal distribution.
+    # Satterthwaite's formula, because each part has its own degrees of freedom. Without variance, use infinity.
     sure = doubt == 0
     dof = np.where(sure, inf, (seeds + sentences) ** 2 / np.where(sure, 1.0, doubt))
-    # Two values that are equal by chance would seem certain: in simulations of two seeds that differ by 1.2 points
-    # against five that differ by 0.5, coverage was 91%; it is 95% with this limit.
+    # If a variant's two seeds score the same by chance, their variance seems to be 0. In simulations of two seeds that
+    # differ by 1.2 points against five that differ by 0.5, coverage was 91%; with this limit it is 95%.
     return seeds, np.minimum(dof, PAIR_DOF) if min(counts) == 2 else dof
 
 
 def replicates_part(
     noise: FloatArray, both: FloatArray, sentences: FloatArray, n: int, m: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the same two values as `seeds_part`, for two variants that share `n` replicates.
+    """Return the same two values as `seeds_part`, for two variants that are compared within `n` replicates.
 
-    noise: `(...)` variance of the mean of their n differences.
+    noise: `(...)` variance of the mean of the n differences. Other arguments: as for `seeds_part`.
     """
     return seeds_part(np.stack([noise, np.zeros_like(noise)]), both, sentences, (n, n), m)
 
 
 def two_sided(delta: FloatArray, se: FloatArray, dof: FloatArray) -> FloatArray:
-    """Return Student's two-sided p; 1 without degrees of freedom or without any difference."""
+    """Return the two-sided p-value of Student's t; 1 without degrees of freedom, or if the difference is 0."""
     from scipy.special import stdtr
 
     known = (se > 0) & (dof > 0)
@@ -291,9 +301,9 @@ def two_sided(delta: FloatArray, se: FloatArray, dof: FloatArray) -> FloatArray:
 
 
 def interval(evaluations: Sequence[Evaluation], *, level: float = 0.95) -> tuple[float, float]:
-    """Return the interval of mean micro F1, percent. evaluations: one per seed.
+    """Return the confidence interval of mean micro F1, percent. evaluations: one per seed.
 
-    Uses the method of `compare`, against a variant that finds nothing. For a single tagger, only sentences are
+    The interval is that of `compare` against a variant that finds nothing. For a single tagger, only sentences are
     resampled.
     """
     # Repeat a single tagger three times, so that seeds have no spread and the limit for two seeds does not apply.
@@ -304,7 +314,7 @@ def interval(evaluations: Sequence[Evaluation], *, level: float = 0.95) -> tuple
 
 
 def intervals_by_type(evaluations: Sequence[Evaluation], *, level: float = 0.95) -> dict[str, tuple[float, float]]:
-    """Return the interval of F1 for each type in gold, percent. evaluations and method: as for `interval`."""
+    """Return {entity type: confidence interval of F1, percent} for all gold types. Arguments: as for `interval`."""
     return {
         name: interval([_of_type(evaluation, column) for evaluation in evaluations], level=level)
         for column, name in enumerate(evaluations[0].types)
@@ -319,10 +329,10 @@ def _of_type(evaluation: Evaluation, column: int) -> Evaluation:
 
 
 def tables_of(evaluations: Sequence[Evaluation], replicates: int = 1) -> FloatArray:
-    """Return `(s, m, 2)`: true positives, and predicted + gold spans, per evaluation and sentence.
+    """Return counts `(s, m, 2)` for s evaluations of m sentences: true positives, and predicted plus gold spans.
 
-    replicates: number of evaluations per variant; replicate i must have the same test sentences in all variants. 1: all
-    evaluations must have the same test sentences. Errors: CorpusError if the sentences differ.
+    replicates: number of evaluations per variant, if only the evaluations of one replicate must have the same test
+    sentences; 1 if all evaluations must. Errors: CorpusError if test sentences differ.
     """
     gold = [evaluation.gold.sum(axis=1) for evaluation in evaluations]
     alike = (np.array_equal(gold[i % replicates], other) for i, other in enumerate(gold))
@@ -337,20 +347,20 @@ def tables_of(evaluations: Sequence[Evaluation], replicates: int = 1) -> FloatAr
 
 
 def _picks(n: int, draws: int, rng: np.random.Generator) -> FloatArray:
-    """Return weights of n seeds resampled with replacement, shape (draws, n)."""
+    """Resample n seeds with replacement, and return the weight of each seed, shape (draws, n)."""
     return rng.multinomial(n, np.full(n, 1 / n), size=draws) / n
 
 
 def _f1(counts: FloatArray, tables: FloatArray) -> FloatArray:
-    """Return micro F1 in percent, shape (d, s), if sentence j occurs `counts[d, j]` times."""
+    """Return micro F1 in percent, shape (d, s), for samples in which sentence j occurs `counts[d, j]` times."""
     tp, spans = counts @ tables[:, :, 0].T, counts @ tables[:, :, 1].T
     return 200 * tp / np.maximum(spans, 1)
 
 
 def _resampled_f1(tables: FloatArray, draws: int, rng: np.random.Generator) -> FloatArray:
-    """Return F1 of each seed on resampled test sentences, the same ones for all seeds; shape (draws, s)."""
+    """Return the F1 of each evaluation on resampled test sentences, shape (draws, s). All share the same samples."""
     m, parts = tables.shape[1], []
-    # In blocks, because 10,000 samples of 100,000 sentences at once would take 8 GB.
+    # Work in blocks, because 10,000 samples of 100,000 sentences at once would take 8 GB.
     for first in range(0, draws, step := max(_CELLS // m, 1)):
         d = min(step, draws - first)
         picks = rng.integers(m, size=(d, m)) + m * np.arange(d)[:, None]
@@ -359,10 +369,10 @@ def _resampled_f1(tables: FloatArray, draws: int, rng: np.random.Generator) -> F
 
 
 def f1_and_moves(tables: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return each seed's F1 in percent, `(s,)`, and the effect of each test sentence on it in points, `(s, m)`.
+    """Return each evaluation's F1 in percent, `(s,)`, and the effect of each sentence on this F1 in points, `(s, m)`.
 
-    The effect is linearised: the derivative of F1 by the weight of the sentence.
-    tables: `(s, m, 2)` true positives, and predicted + gold spans.
+    The effect of a sentence is linearised: it is the derivative of F1 with respect to the sentence's weight. tables:
+    see `tables_of`.
     """
     tp, spans = tables[..., 0], tables[..., 1]
     whole = np.maximum(spans.sum(axis=1), 1)[:, None]
@@ -373,8 +383,8 @@ def f1_and_moves(tables: FloatArray) -> tuple[FloatArray, FloatArray]:
 def interaction_variance(gaps: FloatArray, tested: BoolArray) -> float:
     """Return the part of the mean difference's variance that the interaction of replicates and sentences causes.
 
-    It is infinite if no sentence was tested twice; the caller then limits it to the whole variance of the sentences.
-    gaps: `(r, m)` points by which each sentence moves the difference of each replicate. tested: `(r, m)` True if the
+    Return infinity if no sentence was tested twice; the caller then uses the whole variance of the sentences. gaps:
+    `(r, m)` points by which each sentence moves the difference of each replicate. tested: `(r, m)`, True if the
     replicate was tested on the sentence.
     """
     n, times = len(tested), tested.sum(axis=0)
@@ -384,5 +394,6 @@ def interaction_variance(gaps: FloatArray, tested: BoolArray) -> float:
     gaps = np.where(tested, gaps, 0.0)
     means = gaps.sum(axis=0) / np.maximum(times, 1)
     squares = np.where(tested, (gaps - means) ** 2, 0.0).sum(axis=0)
-    share = times.sum() / times[again].sum()  # assumes that sentences tested once are like the others
+    # Scale up to all sentences, assuming that those tested once behave like the others.
+    share = times.sum() / times[again].sum()
     return float((times * squares / np.maximum(times - 1, 1))[again].sum() * share) / n**2

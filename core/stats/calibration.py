@@ -1,6 +1,6 @@
-"""Confidences compared with outcomes: calibration error, the best temperature, and scores above a threshold.
+"""Compare confidences with outcomes: calibration error, best temperature, and scores above a confidence threshold.
 
-SOURCES.md, Confidences. A confidence is the probability, 0 to 1, that an entity is right in start, end and type.
+A confidence is the probability, 0 to 1, that an entity has the right start, end and type (SOURCES.md, Confidences).
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,12 @@ import numpy as np
 from core.results import BoolArray, FloatArray, percent_f1
 from core.text.sentence import Prediction, Sentence
 
-BINS = 15  # of equal width, as in Guo et al. 2017
-FEWEST = 20  # fewest right and fewest wrong entities; a temperature fitted on fewer would fit noise
-TEMPERATURES = tuple(1.25**k for k in range(-4, 13))  # .41 to 14.6
+# Number of bins of equal width for the calibration error, as in Guo et al. 2017.
+BINS = 15
+# A temperature is fitted only if at least this many entities are right and as many are wrong, to avoid fitting noise.
+FEWEST = 20
+# Temperatures to try, from 0.41 to 14.6.
+TEMPERATURES = tuple(1.25**k for k in range(-4, 13))
 _EDGE = 1e-6
 
 
@@ -21,8 +24,8 @@ _EDGE = 1e-6
 class Calibration:
     """Calibration of a tagger's confidences on one split. All values are shares, 0 to 1, except the first two.
 
-    temperature: divisor of the CRF's scores. entities: number of predicted entities. right: share of right entities.
-    confidence: mean confidence, with the temperature. before, after: expected calibration error without and with the
+    temperature: divisor of the CRF's scores. entities: number of predicted entities. right: share of correct entities.
+    confidence: mean confidence with the temperature. before, after: expected calibration error without and with the
     temperature.
     """
 
@@ -36,7 +39,10 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abstaining:
-    """Scores if entities with a confidence below `least` are dropped. precision, recall, f1: percent."""
+    """Scores of a tagger if entities with a confidence below `least` are left out.
+
+    entities: number of entities that are kept. precision, recall, f1: percent.
+    """
 
     least: float
     entities: int
@@ -46,7 +52,10 @@ class Abstaining:
 
 
 def confidences(gold: Sequence[Sentence], predictions: Sequence[Sequence[Prediction]]) -> tuple[FloatArray, BoolArray]:
-    """Return confidences of m predicted entities under t temperatures, `(m, t)`, and True for right ones, `(m,)`."""
+    """Return the confidences of m predicted entities at t temperatures, `(m, t)`, and a mask of correct ones, `(m,)`.
+
+    predictions: the same entities for each of the t temperatures.
+    """
     right = [
         entity in (sentence.entities or ())
         for sentence, prediction in zip(gold, predictions[0], strict=True)
@@ -57,9 +66,9 @@ def confidences(gold: Sequence[Sentence], predictions: Sequence[Sequence[Predict
 
 
 def calibration_error(confidence: FloatArray, right: BoolArray) -> float:
-    """Return the expected calibration error: |mean confidence - share right| per bin, weighted by bin size.
+    """Return the expected calibration error: |mean confidence - share correct| per bin, weighted by bin size.
 
-    confidence, right: `(m,)`. 0 without entities.
+    Return 0 without entities. confidence: `(m,)` of each entity. right: `(m,)`, True for correct entities.
     """
     place = np.clip((confidence * BINS).astype(np.int64), 0, BINS - 1)
     gaps = np.bincount(place, confidence - right, minlength=BINS)
@@ -69,7 +78,7 @@ def calibration_error(confidence: FloatArray, right: BoolArray) -> float:
 def best_temperature(confidence: FloatArray, right: BoolArray) -> float:
     """Return the temperature with the least log loss; 1 if there are too few entities.
 
-    confidence: `(m, t)`, one column per temperature of TEMPERATURES. right: `(m,)`.
+    confidence: `(m, t)`, one column for each of TEMPERATURES. right: `(m,)`, True for correct entities.
     """
     if min(right.sum(), (~right).sum()) < FEWEST:
         return 1.0
@@ -83,12 +92,16 @@ def best_temperature(confidence: FloatArray, right: BoolArray) -> float:
     # The grid is coarse, so take the vertex of the parabola through the three lowest points, on a log scale.
     low, mid, high = loss[best - 1 : best + 2]
     shift = (low - high) / max(2 * (low - 2 * mid + high), _EDGE)
-    # Stay between the neighbours: for nearly equal losses the vertex may be anywhere.
+    # Stay between the two neighbours, because for nearly equal losses the vertex may be far away.
     return float(TEMPERATURES[best] * 1.25 ** np.clip(shift, -1, 1))
 
 
 def calibration(confidence: FloatArray, right: BoolArray, temperature: float) -> Calibration:
-    """Return the calibration of `(m, 2)` confidences, without and with the temperature."""
+    """Return the calibration without and with a temperature.
+
+    confidence: `(m, 2)` confidences of the entities, without and with the temperature. right: `(m,)`, True for correct
+    entities.
+    """
     return Calibration(
         temperature=temperature,
         entities=len(right),
@@ -102,8 +115,9 @@ def calibration(confidence: FloatArray, right: BoolArray, temperature: float) ->
 def abstaining(
     confidence: FloatArray, right: BoolArray, labelled: int, steps: Sequence[float] | None = None
 ) -> list[Abstaining]:
-    """Return the scores at each confidence threshold. labelled: number of gold entities.
+    """Return the scores at each confidence threshold.
 
+    confidence, right: `(m,)` confidence of each entity, and True if it is correct. labelled: number of gold entities.
     steps: thresholds; by default 0, .05, ... .95.
     """
     rows = []

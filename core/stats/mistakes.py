@@ -1,4 +1,4 @@
-"""Mistakes of a tagger, each of one of four kinds."""
+"""Find the mistakes of a tagger: missed and invented entities, wrong types and wrong borders."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +13,11 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """A mistake. gold: labelled entity; None for a spurious one. guess: predicted entity; None for a missed one."""
+    """A mistake of a tagger.
+
+    gold: labelled entity; None if the tagger invented the entity. guess: predicted entity; None if the tagger missed
+    the entity.
+    """
 
     kind: Kind
     gold: Entity | None
@@ -21,16 +25,16 @@ class Mistake:
 
     @property
     def types(self) -> set[str]:
-        """The labelled and the predicted type."""
+        """Entity types of the labelled and the predicted entity."""
         return {entity.type for entity in (self.gold, self.guess) if entity}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeMistakes:
-    """Mistakes of one type. A spurious entity counts under its predicted type.
+    """Mistakes of one entity type. An invented entity counts under its predicted type.
 
-    mentions: number of labelled mentions. kinds: {kind: number of mistakes}. read_as: {type predicted in place of this
-    one: number}, most frequent first.
+    mentions: number of labelled mentions. kinds: {kind: number of mistakes}. read_as: {type that was predicted instead:
+    number of mentions}, most frequent first.
     """
 
     type: str
@@ -45,7 +49,7 @@ class TypeMistakes:
 
 
 def by_type(sentences: Iterable[tuple[Iterable[Entity], Iterable[Mistake]]]) -> list[TypeMistakes]:
-    """Count mistakes by type, frequent types first.
+    """Count mistakes by the type of the labelled entity, frequent types first.
 
     sentences: labelled entities and mistakes of each sentence.
     """
@@ -73,16 +77,16 @@ def by_type(sentences: Iterable[tuple[Iterable[Entity], Iterable[Mistake]]]) -> 
 def mistakes(gold: Iterable[Entity], guess: Iterable[Entity]) -> tuple[Mistake, ...]:
     """Return the mistakes in one sentence, in order.
 
-    An entity is part of one mistake at most. Entities that do not match are paired: first those with the same span
-    (wrong type). Then overlapping ones of the same type (wrong border), then all other overlapping ones (wrong type).
-    The remaining entities are missed or invented.
+    Gold and predicted entities that do not match exactly are paired in three steps. The first step pairs entities with
+    the same span (wrong type). The second pairs overlapping entities of the same type (wrong border), and the third all
+    other overlapping entities (wrong type). Each entity is paired once at most; the rest was missed or invented.
     """
     gold_spans, guess_spans = sorted(set(gold)), sorted(set(guess))
-    # Leave out exact matches, because they are no mistakes.
+    # Leave out exact matches, because they are not mistakes.
     golds, guesses = (
         [e for e in side if e not in other] for side, other in ((gold_spans, guess_spans), (guess_spans, gold_spans))
     )
-    # Pair each entity once: same span first, then same type and overlapping, then any overlap.
+    # The order matters, because each call removes the entities that it pairs.
     paired = [
         *_paired("wrong type", golds, guesses, lambda a, b: (a.start, a.end) == (b.start, b.end)),
         *_paired("wrong border", golds, guesses, lambda a, b: a.type == b.type and _overlap(a, b)),
@@ -96,9 +100,9 @@ def mistakes(gold: Iterable[Entity], guess: Iterable[Entity]) -> tuple[Mistake, 
 def _paired(
     kind: Kind, golds: list[Entity], guesses: list[Entity], alike: Callable[[Entity, Entity], bool]
 ) -> list[Mistake]:
-    """Pair each of `golds` with the first of `guesses` that is alike, and remove both from their lists."""
+    """Return a mistake for each gold entity that is `alike` to a predicted entity; remove both from their lists."""
     pairs = []
-    # Iterate over a copy, because pairs are removed from the lists.
+    # Iterate over a copy, because the loop removes entities from the list.
     for gold in list(golds):
         guess = next((entity for entity in guesses if alike(gold, entity)), None)
         if guess is not None:

@@ -1,7 +1,7 @@
-"""Expected test F1 with more labelled sentences, from taggers on nested parts of the training set (SOURCES.md).
+"""Forecast test F1 with more labelled sentences, from taggers trained on nested parts of the training set (SOURCES.md).
 
-The interval includes the variation from seeds, from the sentences in the parts, and from test sentences. It also
-includes the uncertainty about the shape of the learning curve. If no estimate is possible, the reason is returned.
+The interval includes the variation from seeds, from the choice of the parts' sentences, and from test sentences. It
+also includes the uncertainty about the shape of the learning curve.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,20 +14,24 @@ from core.stats.bootstrap import f1_and_moves, tables_of
 from core.stats.power_law import Forecast, forecast
 from core.stats.spread import measured
 
-LEAST = 40  # fewest labelled sentences, because a quarter of a smaller set is too little to train on
-# At most this many further sentences per training sentence. In simulations of three times as many, intervals included
-# the truth in only 88% of cases.
+# Minimum number of training sentences for a forecast. A quarter of a smaller set is too little to train on.
+LEAST = 40
+# A forecast is for at most this many further sentences per training sentence. In simulations with three times as many,
+# intervals included the truth in only 88% of cases.
 FURTHEST = 1
 _FALLS = 0.99  # confidence level of the one-sided test that F1 falls with more labels
 
 
 def parts(sentences: int) -> tuple[int, ...]:
-    """Return the sizes of the parts of a training set, ascending, without the whole set."""
+    """Return the sizes of the parts of a training set to train on, in sentences, ascending: a quarter and a half."""
     return sentences // 4, sentences // 2
 
 
 def lacking(sentences: int, more: int, seeds: int) -> str:
-    """Return why no estimate is possible, if this is known before training; else ""."""
+    """Return why no forecast is possible, if this is known before any training; else "".
+
+    sentences: size of the training set. more: number of further sentences. seeds: number of seeds.
+    """
     if sentences < LEAST:
         return f"the training set has {count(sentences, 'sentence')}; an estimate needs {LEAST}"
     if more > FURTHEST * sentences:
@@ -36,10 +40,10 @@ def lacking(sentences: int, more: int, seeds: int) -> str:
 
 
 def expected(tables: Mapping[int, Sequence[Evaluation]], more: int) -> Forecast | str:
-    """Forecast F1 with `more` further labelled sentences, or return why no estimate is possible.
+    """Forecast F1 with `more` further labelled sentences, or return the reason if no forecast is possible.
 
-    tables: {size: an evaluation per seed}, ascending; at least three sizes and two seeds, all on the same test
-    sentences. The largest size is the training set. Errors: CorpusError if this does not hold.
+    tables: {number of training sentences: one evaluation per seed}, ascending; the last is the whole training set.
+    Errors: CorpusError for fewer than three sizes or two seeds, or if test sentences differ.
     """
     sizes = list(tables)
     whole, by_sentence = f1_and_moves(tables_of([one for size in sizes for one in tables[size]]))
@@ -55,7 +59,7 @@ def expected(tables: Mapping[int, Sequence[Evaluation]], more: int) -> Forecast 
 def _of_sentences(moves: FloatArray) -> float:
     """Return the variance of mean F1 that the choice of test sentences causes, squared points.
 
-    moves: `(seeds, sentences)` points by which each sentence moves F1.
+    moves: `(seeds, sentences)` points by which each test sentence moves F1.
     """
     seeds, m = moves.shape
     # Subtract the interaction of seeds and sentences, because the spread between seeds already includes it.
@@ -65,12 +69,12 @@ def _of_sentences(moves: FloatArray) -> float:
 
 
 def _fall(sizes: Sequence[int], f1: FloatArray, apart: float) -> str:
-    """Return a sentence if F1 falls from one size to the next by more than chance; "" if it does not.
+    """Return a sentence that says where F1 falls from one size to the next by more than chance; "" if it does not.
 
-    apart: as in `power_law.forecast`, variance of a difference between two sizes that the test sentences cause, squared
+    f1: `(sizes, seeds)`, percent. apart: variance that test sentences add to a difference between two sizes, squared
     points.
     """
-    from scipy.special import stdtrit  # a second to load
+    from scipy.special import stdtrit  # Imported here because it takes a second to load.
 
     k, n = f1.shape
     chance = float(stdtrit(k * (n - 1), _FALLS)) * sqrt(2 * float(f1.var(axis=1, ddof=1).mean()) / n + apart)

@@ -1,11 +1,11 @@
-"""Multipliers: how many times the text, or the labels, another variant needs for the same F1.
+"""Multipliers: how many times as much text, or as many labels, another variant needs for the same F1.
 
 The other variant was run at several sizes, in the same replicates. For each multiple of its smallest size, its F1 is
 interpolated between the neighbouring sizes on a log scale, replicate by replicate. The difference of the two variants
-is then tested like any difference of replicates. The interval consists of the multiples around the estimate that the
-test does not reject (Fieller 1954). From two replicates on, its coverage therefore equals that of the test. An interval
-from resampling so few replicates would cover the truth less often (see `bootstrap`). No multiple is extrapolated beyond
-the sizes that were run (SOURCES.md, Multipliers).
+at this multiple is then tested like any difference of replicates. The interval consists of the multiples around the
+estimate that the test does not reject (Fieller 1954). With two replicates or more, its coverage therefore equals the
+coverage of the test. An interval from resampling so few replicates would cover the truth less often (see `bootstrap`).
+No multiple is extrapolated beyond the sizes that were run (SOURCES.md, Multipliers).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,15 +17,16 @@ import numpy as np
 from core.results import BoolArray, Evaluation, FloatArray
 from core.stats.bootstrap import f1_and_moves, interaction_variance, replicates_part, tables_of
 
-STEPS = 100  # multiples that are tested, evenly spaced on a log scale
+STEPS = 100  # number of multiples to test, evenly spaced on a log scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worth:
-    """Multiple of `size` that the other variant needs for the same F1.
+    """How many times its smallest size another variant needs for the same F1 as this variant.
 
-    most: largest multiple that was run. times: the multiple, from 1 (which means 1 or less) to `most` (`most` or more).
-    lo, hi: 95% interval; None if it extends below 1, or beyond `most`. replicates: number of replicates used.
+    size: this smallest size. times: the multiple; 1 means 1 or less, and `most` means `most` or more. lo, hi: 95%
+    interval; None if it extends below 1, or beyond `most`. most: largest multiple that was run. replicates: number of
+    replicates used.
     """
 
     size: float
@@ -37,7 +38,7 @@ class Worth:
 
     @property
     def unknown(self) -> bool:
-        """True if nothing can be concluded."""
+        """True if the interval has no limit on either side, so that nothing can be concluded."""
         return self.lo is None and self.hi is None
 
     @property
@@ -53,9 +54,9 @@ class Worth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Multiples:
-    """Multiples as in `Worth`, for many experiments at once: arrays `(...)`.
+    """The values `times`, `lo` and `hi` of `Worth` for many experiments at once: arrays `(...)`.
 
-    A value is 0 if it is below the smallest size that was run, and inf if it is beyond the largest.
+    A value is 0 if it is below the smallest size that was run, and inf if it is beyond the largest size.
     """
 
     times: FloatArray
@@ -64,9 +65,10 @@ class Multiples:
 
 
 def contrasts(sizes: Sequence[float]) -> tuple[FloatArray, FloatArray]:
-    """Return multiples of the first of the ascending `sizes`, `(g,)`, and weights `(g, 1 + s)`.
+    """Return multiples of the smallest size, `(g,)`, and one row of weights per multiple, `(g, 1 + s)`.
 
-    With the F1 of the variant and of the other one at each size, a row of weights gives the difference at a multiple.
+    sizes: the s sizes of the other variant, ascending. The product of a row with the variant's F1 and the other
+    variant's s F1s is the difference of the two variants at this multiple.
     """
     logs = np.log(np.asarray(sizes, dtype=np.float64) / sizes[0])
     grid = np.unique(np.concatenate([np.linspace(0, logs[-1], STEPS), logs]))
@@ -81,11 +83,11 @@ def multiples(
     both: FloatArray | float = 0.0,
     m: int = 1,
 ) -> Multiples:
-    """Return the multiple at which the difference falls to 0, with its interval.
+    """Return the multiple at which the difference of two variants falls to 0, with its 95% interval.
 
-    ratios: `(g,)` multiples. gaps: `(g, r, ...)` differences in r replicates, at least two. sentences: `(g, ...)`
-    variance of the mean difference that the `m` test sentences cause. both: the part of this variance that is also
-    included in the variance between replicates.
+    ratios: `(g,)` multiples. gaps: `(g, r, ...)` differences in at least two replicates. sentences: `(g, ...)` variance
+    that the `m` test sentences cause in the mean difference. both: the part of `sentences` that the variance between
+    replicates also includes.
     """
     from scipy.special import stdtrit
 
@@ -100,7 +102,8 @@ def multiples(
     order = np.arange(len(ratios)).reshape(-1, *[1] * (delta.ndim - 1))
     last = np.where(above & (order <= nearest), order, 0).max(axis=0)
     first = np.where(below & (order >= nearest), order, len(ratios) - 1).min(axis=0)
-    # Check the ends, too, because with few replicates the test may reject a single multiple by chance.
+    # The interval has a limit on a side only if the test rejects the end of this side, too. With few replicates, the
+    # test may reject a single multiple by chance.
     return Multiples(
         times=times,
         lo=np.where(above[0], ratios[last], 0.0),
@@ -111,7 +114,7 @@ def multiples(
 def _crossing(ratios: FloatArray, delta: FloatArray) -> FloatArray:
     """Return the multiple at which the difference `(g, ...)` first falls to 0."""
     down = delta <= 0
-    # The interpolation needs an index with a predecessor. Differences of 0 or less at the start are handled below.
+    # The interpolation needs the preceding multiple, so start at index 1; `delta[0] <= 0` is handled below.
     at = np.maximum(down.argmax(axis=0), 1)
     before, after = (np.take_along_axis(delta, i[None], axis=0)[0] for i in (at - 1, at))
     logs = np.log(ratios)
@@ -124,8 +127,8 @@ def _crossing(ratios: FloatArray, delta: FloatArray) -> FloatArray:
 def worth(system: Sequence[Evaluation], others: Mapping[float, Sequence[Evaluation]]) -> Worth | None:
     """Return the multiplier of `system` against another variant; None with a single size or a single replicate.
 
-    others: evaluations of the other variant by size. All have one evaluation per replicate, in the same order.
-    Errors: CorpusError if a replicate's evaluations are of different sentences.
+    others: {size: evaluations of the other variant}. Each list has one evaluation per replicate, in the same order.
+    Errors: CorpusError if evaluations of one replicate are of different sentences.
     """
     sizes, n = sorted(others), min(map(len, [system, *others.values()]))
     if n < 2 or len(sizes) < 2:
@@ -150,12 +153,10 @@ def worth(system: Sequence[Evaluation], others: Mapping[float, Sequence[Evaluati
 
 
 def _variances(weights: FloatArray, moves: FloatArray, tested: BoolArray) -> tuple[float, float]:
-    """Return two variances of a weighted sum of mean F1s.
+    """Return the variance that test sentences cause in a weighted sum of mean F1s, and one part of it.
 
-    The first is caused by test sentences. The second is its part that the variance between replicates also includes.
-
-    weights: `(1 + s,)`. moves: `(1 + s, r, m)` points by which each sentence moves each F1. tested: `(r, m)` True if
-    the replicate was tested on the sentence.
+    This part is also included in the variance between replicates. weights: `(1 + s,)`. moves: `(1 + s, r, m)` points by
+    which each sentence moves each F1. tested: `(r, m)`, True if the replicate was tested on the sentence.
     """
     m, gaps = moves.shape[-1], np.tensordot(weights, moves, axes=1)
     of_sentences = float((gaps.mean(axis=0) ** 2).sum()) * m / max(m - 1, 1)

@@ -1,8 +1,9 @@
-"""Mean differences over several corpora: for these corpora (fixed effects), and for similar ones (random effects).
+"""Mean difference of two variants over several corpora: for these corpora only, or for all similar corpora.
 
-For these corpora, the variances of their differences add up (Satterthwaite 1946). For similar corpora, these are only
-a sample. The variance between their differences is then used, with Student's t and one degree of freedom fewer than
-there are corpora (Hartung and Knapp 2001 with equal weights; SOURCES.md, Several corpora).
+For these corpora only (fixed effects), the variances of their differences add up (Satterthwaite 1946). For all similar
+corpora (random effects), these corpora are a sample. The variance between their differences is then used, with
+Student's t and one degree of freedom fewer than there are corpora (Hartung and Knapp 2001 with equal weights;
+SOURCES.md, Several corpora).
 """
 
 from collections.abc import Sequence
@@ -15,15 +16,15 @@ from core.results import FloatArray
 from core.stats.bootstrap import Difference, two_sided
 from core.stats.sequential import Look
 
-SURE = 1e9  # limit of the degrees of freedom, because JSON cannot store infinity
+SURE = 1e9  # maximum degrees of freedom, because JSON cannot store infinity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     """Difference of two variants on one corpus, with its variance.
 
-    delta: points. falling: part of the variance that more replicates reduce. fixed: the rest. dof: degrees of freedom
-    of the whole variance; 0 if it is unknown, because there is one replicate or one sentence.
+    delta: difference in F1 points. falling: part of its variance that more replicates reduce. fixed: the other part.
+    dof: degrees of freedom of the whole variance; 0 if the variance is unknown (one replicate or one sentence).
     """
 
     delta: float
@@ -33,7 +34,7 @@ class Estimate:
 
     @classmethod
     def of(cls, gap: Difference) -> "Estimate":
-        """Return the estimate of a comparison."""
+        """Return the estimate that a comparison on one corpus gives."""
         falling = gap.se_seeds**2 + gap.se_both**2
         fixed = max(gap.se_sentences**2 - gap.se_both**2, 0.0)
         return cls(delta=gap.delta, falling=falling, fixed=fixed, dof=min(gap.dof, SURE))
@@ -41,7 +42,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """Mean over corpora, arrays `(...)`: points, variance by parts as in `Estimate`, degrees of freedom."""
+    """Mean difference over corpora. The attributes are those of `Estimate`, as arrays `(...)` of many studies."""
 
     delta: FloatArray
     falling: FloatArray
@@ -50,22 +51,22 @@ class Mean:
 
     @property
     def se(self) -> FloatArray:
-        """Standard error, points."""
+        """Standard error of the mean difference, points."""
         root: FloatArray = np.sqrt(self.falling + self.fixed)
         return root
 
     @property
     def p(self) -> FloatArray:
-        """Two-sided p by Student's t; 1 if the variance is unknown."""
+        """Two-sided p-value by Student's t; 1 if the variance is unknown."""
         return two_sided(self.delta, self.se, self.dof)
 
     @property
     def look(self) -> Look:
-        """This mean, as the data of an interim analysis."""
+        """This mean in the form in which an interim analysis takes its data."""
         return Look(delta=self.delta, p=self.p, falling=self.falling, fixed=self.fixed)
 
     def half(self, level: float = 0.95) -> FloatArray:
-        """Return half the width of the mean's confidence interval in F1 points; 100 if the variance is unknown."""
+        """Return half the width of the confidence interval, in F1 points; 100 if the variance is unknown."""
         from scipy.special import stdtrit
 
         known = self.dof > 0
@@ -74,9 +75,10 @@ class Mean:
 
 
 def fixed_effects(delta: FloatArray, falling: FloatArray, fixed: FloatArray, dof: FloatArray) -> Mean:
-    """Return the mean over these corpora. Arguments: `(corpora, ...)`."""
+    """Return the mean difference for these corpora only. Arguments: arrays `(corpora, ...)`, see `Estimate`."""
     n, each = len(delta), falling + fixed
-    # Satterthwaite, with the degrees of freedom of each corpus. If one variance is unknown, so is that of the mean.
+    # Satterthwaite's formula with the degrees of freedom of each corpus. If the variance of one corpus is unknown, the
+    # variance of the mean is unknown, too.
     doubt = (each**2 / np.where(dof > 0, dof, 1.0)).sum(axis=0)
     known, sure = (dof > 0).all(axis=0), doubt == 0
     together = np.where(sure, SURE, each.sum(axis=0) ** 2 / np.where(sure, 1.0, doubt))
@@ -89,9 +91,10 @@ def fixed_effects(delta: FloatArray, falling: FloatArray, fixed: FloatArray, dof
 
 
 def random_effects(delta: FloatArray) -> Mean:
-    """Return the mean over all corpora of which these, `(corpora, ...)` and at least two, are a sample.
+    """Return the mean difference for all similar corpora, from a sample of at least two corpora.
 
-    The variance between corpora includes true differences and chance, so the two need not be known separately.
+    delta: difference on each corpus, `(corpora, ...)`. Its variance between corpora includes both true differences and
+    chance, so the variance of each corpus is not needed.
     """
     n = len(delta)
     spread = delta.var(axis=0, ddof=1) / n
@@ -104,28 +107,28 @@ def random_effects(delta: FloatArray) -> Mean:
 
 
 def between(estimates: Sequence[Estimate]) -> float:
-    """Return the sd of the true differences between corpora, points: the spread beyond chance, at least 0."""
+    """Return the standard deviation of the true difference between corpora, points: what chance does not explain."""
     spread = float(np.var([each.delta for each in estimates], ddof=1))
     return sqrt(max(spread - float(np.mean([each.falling + each.fixed for each in estimates])), 0.0))
 
 
 def pooled(estimates: Sequence[Estimate]) -> Mean:
-    """Return the mean over corpora, one estimate each."""
+    """Return the mean difference for these corpora only. estimates: one per corpus."""
     columns = ("delta", "falling", "fixed", "dof")
     return fixed_effects(*(np.array([getattr(each, name) for each in estimates]) for name in columns))
 
 
 def corpora_needed(delta: float, variance: float, power: float = 0.8) -> int:
-    """Return how many corpora are needed to detect a mean of `delta` over similar corpora; at most 1000.
+    """Return how many corpora are needed to detect a mean difference of `delta` over similar corpora; at most 1000.
 
-    variance: variance of the difference between corpora. n corpora have n - 1 degrees of freedom (Student's t). Errors:
-    ZeroDivisionError for a delta of 0.
+    variance: variance of the difference between corpora. The test is Student's, with one degree of freedom fewer than
+    there are corpora. Errors: ZeroDivisionError for a delta of 0.
     """
     from scipy.special import stdtrit
 
     ratio = variance / delta**2
     n = 2
-    # Limited, because a delta near 0 would need any number of corpora.
+    # Stop at 1000, because a delta near 0 would need a huge number of corpora.
     while n < 1000 and n < ratio * float(stdtrit(n - 1, 0.975) + stdtrit(n - 1, power)) ** 2:
         n += 1
     return n

@@ -21,16 +21,17 @@ from core.stats.pooled import Mean, fixed_effects, random_effects
 from core.stats.spread import Spread
 from core.stats.verdict import POWER
 
-EXPERIMENTS = 4000  # enough to estimate a chance of 50% to within 1.6 points
+EXPERIMENTS = 4000  # number of simulated experiments, enough to estimate a chance of 50% to within 1.6 points
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """Finished experiments or studies, arrays `(d,)`.
+    """Results of d simulated experiments or studies, arrays `(d,)`.
 
-    sign: 1 for a detected gain, -1 for a loss, else 0. replicates: number at the end. delta, se, dof: difference,
-    standard error and degrees of freedom at the end. truth: true mean of the corpora in each study. others: standard
-    error of the mean difference for other corpora, with `corpora` - 1 degrees of freedom.
+    sign: 1 for a detected gain, -1 for a detected loss, else 0. replicates: number of replicates at the end. delta, se,
+    dof: difference, standard error and degrees of freedom at the end. truth: true mean difference over the corpora of
+    each study. others: standard error of the mean difference for all similar corpora, with `corpora` - 1 degrees of
+    freedom. corpora: number of corpora per study.
     """
 
     sign: FloatArray
@@ -43,7 +44,10 @@ class Simulated:
     corpora: int
 
     def covers(self, effect: float, level: float = 0.95) -> BoolArray:
-        """Return True, `(d,)`, for each interval that includes the truth. effect: mean truth over all corpora."""
+        """Return True, `(d,)`, for each confidence interval that includes the true difference.
+
+        effect: true difference in experiments on one corpus. Studies of several corpora use `truth` instead.
+        """
         from scipy.special import stdtrit
 
         true = self.truth if self.corpora > 1 else effect
@@ -51,7 +55,7 @@ class Simulated:
         return held
 
     def covers_others(self, effect: float, level: float = 0.95) -> BoolArray:
-        """Return True, `(d,)`, for each interval that includes `effect`, the mean over other corpora."""
+        """Return True, `(d,)`, for each interval for all similar corpora that includes their mean, `effect`."""
         from scipy.special import stdtrit
 
         held: BoolArray = np.abs(self.delta - effect) <= self.others * stdtrit(self.corpora - 1, (1 + level) / 2)
@@ -59,7 +63,7 @@ class Simulated:
 
 
 class _World:
-    """Simulated effects of one corpus's replicates and test sentences, in each of `d` studies."""
+    """Simulated random effects of replicates and test sentences on one corpus, in each of `d` studies."""
 
     def __init__(
         self, spread: Spread, effect: float, replicates: int, d: int, rng: np.random.Generator, *, shared: float = 0.0
@@ -69,20 +73,23 @@ class _World:
         if shared:
             common = rng.normal(size=(1, replicates, d)) * spread.each
             self.f1 = sqrt(1 - shared) * self.f1 + sqrt(shared) * common
-        # Draw the effect of the test sentences on the difference, which is the same at all interim analyses, and its
-        # estimated variance.
+        # Draw the effect of the test sentences on the difference, and its estimated variance. Both are the same at all
+        # interim analyses.
         self.sample = effect + rng.normal(size=d) * spread.sentences
         self.fixed = spread.sentences**2 * rng.chisquare(max(m - 1, 1), size=d) / max(m - 1, 1)
         if spread.swapped:
             self.f1[0] += _of_halves(spread, replicates, d, rng)
 
     def after(self, n: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return the difference after n replicates, the falling and fixed part of its variance, and its dof."""
+        """Return the difference after n replicates, two parts of its variance, and its degrees of freedom.
+
+        More replicates reduce the first part of the variance, but not the second.
+        """
         f1, both = self.f1[:, :n], np.full(len(self.sample), 2 * self.spread.both**2 / n)
         delta = self.sample + f1[0].mean(axis=0) - f1[1].mean(axis=0)
         sentences, m = self.fixed + both, self.spread.n_sentences
         if self.spread.swapped or n >= PAIRED_FROM:
-            both = sentences if n == 2 else both  # with two replicates, no sentence is tested twice
+            both = sentences if n == 2 else both  # `bootstrap` does so, because no sentence is tested twice.
             gaps = (f1[0] - f1[1]).var(axis=0, ddof=1) / n
             seeds, dof = replicates_part(gaps, both, sentences, n, m)
         else:
@@ -91,9 +98,9 @@ class _World:
 
 
 def _of_halves(spread: Spread, replicates: int, d: int, rng: np.random.Generator) -> FloatArray:
-    """Return the effects of the sampled labels, and of the half that is tested, on a difference; (replicates, d).
+    """Return how much the sampled labels and the tested half change the difference of each replicate, (replicates, d).
 
-    The effect of a half changes its sign in the next replicate. Its sd equals `Spread.sentences`.
+    The effect of the half changes its sign in the next replicate. Its standard deviation is `Spread.sentences`.
     """
     halves = rng.normal(size=(-(-replicates // 2), 1, d))
     swapped: FloatArray = np.concatenate([halves, -halves], axis=1).reshape(-1, d)[:replicates]
@@ -112,12 +119,12 @@ def simulate(
     experiments: int = EXPERIMENTS,
     seed: int = 0,
 ) -> Simulated:
-    """Simulate experiments on two variants that differ by `effect`.
+    """Simulate experiments on two variants whose true difference is `effect`.
 
-    spread: spread of F1 on one corpus, or on each corpus of a study. looks: replicates at each analysis, at least 2.
-    planned: effect for which futility is judged. between: sd of the true effect between corpora. shared: share of the
-    variance between replicates that both variants have in common, because they share seeds; forecasts assume 0, which
-    is cautious.
+    spread: spread of F1 on one corpus, or on each corpus of a study. looks: number of replicates at each analysis, at
+    least 2. planned: effect that the rule to stop for futility assumes. between: standard deviation of the true effect
+    between corpora. shared: share of the variance between replicates that both variants have in common, because they
+    share seeds; forecasts assume 0, which is cautious.
     """
     at, rng, spreads = tuple(looks), np.random.default_rng(seed), (spread,) if isinstance(spread, Spread) else spread
     worlds = [_World(one, effect, at[-1], experiments, rng, shared=shared) for one in spreads]
@@ -134,14 +141,18 @@ def simulate(
 
 
 class _Ended:
-    """Results of each study at its end."""
+    """Collects the results of d studies, each when it ends."""
 
     def __init__(self, d: int) -> None:
         self.columns = {name: np.zeros(d) for name in ("sign", "delta", "se", "dof", "others")}
         self.replicates, self._going = np.zeros(d, dtype=np.int64), np.ones(d, dtype=bool)
 
     def stop(self, over: BoolArray, signs: FloatArray, n: int, these: Mean, others: Mean) -> None:
-        """Record the studies that end now."""
+        """Record the results of the studies that end at this analysis.
+
+        over: True for studies that end. n: number of replicates. these, others: mean for the studied corpora, and for
+        all similar corpora.
+        """
         stops = self._going & over
         now = {"sign": signs, "delta": these.delta, "se": these.se, "dof": these.dof, "others": others.se}
         for name, values in now.items():
@@ -154,7 +165,8 @@ class _Ended:
 def detectable(spread: Spread | tuple[Spread, ...], looks: tuple[int, ...]) -> float:
     """Return the smallest gain, in points, that a plan detects in 80 of 100 experiments (`POWER`); at most 100.
 
-    One replicate detects nothing: 100. Stopping for futility, which lowers the power by about a point, is ignored.
+    A plan with one replicate detects nothing, which gives 100. Stopping for futility is ignored; it lowers the power by
+    about one percentage point. looks: number of replicates at each analysis.
     """
     from scipy.special import stdtrit
 
@@ -162,7 +174,7 @@ def detectable(spread: Spread | tuple[Spread, ...], looks: tuple[int, ...]) -> f
         return 100.0
     rng, spreads = np.random.default_rng(0), (spread,) if isinstance(spread, Spread) else spread
     worlds = [_World(one, 0.0, looks[-1], EXPERIMENTS, rng) for one in spreads]
-    gains = np.full(EXPERIMENTS, np.inf)  # the smallest true gain that each experiment detects
+    gains = np.full(EXPERIMENTS, np.inf)  # smallest true gain that each simulated experiment detects
     for n, bound in zip(looks, sequential.bounds(looks), strict=True):
         delta, *parts = map(np.stack, zip(*(world.after(n) for world in worlds), strict=True))
         mean = fixed_effects(delta, *parts)
@@ -171,10 +183,10 @@ def detectable(spread: Spread | tuple[Spread, ...], looks: tuple[int, ...]) -> f
 
 
 def detected(half: float, dof: float, bound: float = 0.05) -> float:
-    """Return the smallest gain, in points, that repetitions of a comparison detect in 80 of 100 cases; at most 100.
+    """Return the smallest gain, in points, that a finished comparison would detect in 80 of 100 repetitions.
 
-    Unlike `detectable`, this uses the comparison's own interval. half: half the width of the 95% interval. dof: degrees
-    of freedom. bound: significance level of the test.
+    Return 100 at most. Unlike `detectable`, this uses the comparison's own confidence interval. half: half the width of
+    the 95% interval. dof: its degrees of freedom. bound: significance level of the test.
     """
     from scipy.special import stdtrit
 
@@ -185,7 +197,10 @@ def detected(half: float, dof: float, bound: float = 0.05) -> float:
 
 
 def replicates_to_detect(spread: Spread | tuple[Spread, ...], gain: float, more_than: int, at_most: int) -> int | None:
-    """Return the smallest number of replicates that detects `gain` with the usual analyses, or None above `at_most`."""
+    """Return the smallest number of replicates, above `more_than`, with which a plan detects `gain`.
+
+    Return None if even `at_most` replicates are too few. Each plan has the analyses of `looks_of`.
+    """
     if more_than >= at_most or detectable(spread, sequential.looks_of(at_most)) > gain:
         return None
     few, enough = more_than, at_most
@@ -197,18 +212,18 @@ def replicates_to_detect(spread: Spread | tuple[Spread, ...], gain: float, more_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Power:
-    """Chance that a plan detects `effect`, 0 to 1, and the mean share of its replicates that are run."""
+    """Power of a plan. chance: chance to detect `effect`. share: mean share of its replicates that are run. 0 to 1."""
 
     effect: float
     chance: float
     share: float
 
 
-@lru_cache(4096)  # a form calls this function after each input
+@lru_cache(4096)  # Cached because a page calls this function again after each input.
 def power(spread: Spread | tuple[Spread, ...], looks: tuple[int, ...], effect: float) -> Power:
-    """Return the power of a plan whose variants differ by `effect`; 0 with a single replicate.
+    """Return the power of a plan if the true difference of its variants is `effect`; 0 with a single replicate.
 
-    spread: spread of F1 on one corpus, or on each corpus of a study.
+    spread: spread of F1 on one corpus, or on each corpus of a study. looks: number of replicates at each analysis.
     """
     if looks[-1] < 2:
         return Power(effect=effect, chance=0.0, share=1.0)

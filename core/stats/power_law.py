@@ -1,6 +1,6 @@
-"""Gain of more text or more labels: F1 as a power law of size, c - a n^-b (SOURCES.md, Power laws).
+"""Predict the gain of more text or labels, with F1 as a power law of size: c - a n^-b (SOURCES.md, Power laws).
 
-This is advice, not evidence: three parameters are fitted to a few points.
+Predictions are advice, not evidence, because three parameters are fitted to a few points.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,21 +13,29 @@ from core.errors import CorpusError
 from core.results import FloatArray
 
 DRAWS = 1000
-_FORECASTS = 4000  # draws of a forecast; many, because intervals at a corrected level use the far tails
-_SPREADS = 500  # drawn values of the variance between runs; each draw of a forecast uses one of them
-# Below 0.05, a law is a straight line in the logarithm; beyond 3, it is a step. A few sizes cannot distinguish more.
+# Number of draws of a forecast. Many are needed, because intervals at a corrected level use the far tails.
+_FORECASTS = 4000
+# Number of values drawn for the unknown variance between runs. Each draw of a forecast uses one of these values.
+_SPREADS = 500
+# Exponents b to try. Below 0.05 a law is nearly linear in log n, and above 3 nearly a step, so a few sizes cannot
+# distinguish further exponents.
 _EXPONENTS = np.geomspace(0.05, 3, 40)
-# Gain of a doubling as a share of the gain of the doubling before it, 2^-b. 1.41: a square root. 1, a logarithm, is
-# left out, because b = 0 needs a case of its own.
+# Laws of a forecast, given as 2^-b: the gain of a doubling as a share of the previous doubling's gain. 1.41 is a square
+# root. The grid leaves out 1, a logarithm, because b = 0 would need a separate formula.
 _RATIOS = np.linspace(0.01, 1.41, 36)
-# A doubling brings at least this share of the gain that the law predicts. Real curves may flatten more than any law.
+# A doubling brings at least this share of the gain that the law predicts, because real curves may flatten more.
 _BEND = 0.5
-_SHAPES = np.linspace(-0.505, 3, 351)  # about -0.5: a square root; near 0: a logarithm; 3: a step; 0 itself is left out
+# Exponents b of the curves for the upper bound: near -0.5 a square root, near 0 a logarithm, at 3 a step. The grid does
+# not contain 0.
+_SHAPES = np.linspace(-0.505, 3, 351)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Laws:
-    """F1(n) = c - a n^-b with a >= 0; arrays `(d,)`: fitted to the mean F1s (index 0) and to noisy draws of them."""
+    """Power laws F1(n) = c - a n^-b with a >= 0, as arrays `(d,)`.
+
+    Index 0 is fitted to the mean F1s. All others are fitted to the means plus random noise.
+    """
 
     c: FloatArray
     a: FloatArray
@@ -39,7 +47,7 @@ class Laws:
 
     def reach(self, f1: FloatArray) -> FloatArray:
         """Return the size at which each law reaches `f1` `(d,)`; inf if it never does."""
-        # A law never reaches f1 if f1 is above c, or if the law is flat (a = 0).
+        # A law never reaches f1 if f1 is at least c, or if the law is flat (a = 0).
         room = (self.c - f1) / np.where(self.a > 0, self.a, np.nan)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             sizes = np.where(room > 0, room ** (-1 / self.b), inf)
@@ -48,21 +56,24 @@ class Laws:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Gain of the next size, in points: the estimate, and its upper 90% bound (inf if unknown)."""
+    """Expected F1 gain of the next size, in points, and its upper 90% bound (inf if unknown)."""
 
     gain: float
     upper: float
 
     def stop(self, hours: float, worth: float) -> bool:
-        """Return True if even `upper` is less than `worth`, F1 points per hour, times the `hours` of the step."""
+        """Return True if the step is not worthwhile, because even its upper bound is less than `worth * hours`.
+
+        hours: duration of the step. worth: F1 points that an hour must gain.
+        """
         return self.upper < worth * hours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """Labelled sentences that one variant saves over another at the current size. lo, hi: 80% interval over the draws.
+    """Number of labelled sentences that one variant saves, because another variant needs more for the same F1.
 
-    A value is inf if the other variant's law never reaches this F1.
+    lo, hi: 80% interval. A value is inf if the other variant's law never reaches this F1.
     """
 
     sentences: float
@@ -75,16 +86,17 @@ class Saved:
 
 
 def fit(points: Mapping[int, Sequence[float]], *, seed: int = 0) -> Laws:
-    """Fit laws to the mean F1s. points: {size above 0: F1 of each run}, at least three sizes.
+    """Fit power laws to mean F1s, and to the same means with random noise.
 
-    Uses non-negative least squares over a grid of exponents. Each draw adds noise to the means, with the spread of runs
-    pooled over sizes. Errors: CorpusError for fewer than three sizes.
+    points: {size above 0: F1 of each run}, at least three sizes. The method is non-negative least squares over a grid
+    of exponents. The noise has the spread between runs, pooled over sizes. Errors: CorpusError for fewer than three
+    sizes.
     """
     sizes, runs = _by_size(points)
     means, counts = np.array([run.mean() for run in runs]), np.array([len(run) for run in runs])
     rng = np.random.default_rng(seed)
     spread, dof = _pooled(runs)
-    # Student's t, because the spread is estimated from few runs; without repeated runs it is 0.
+    # Use Student's t, because the spread is estimated from few runs. Without repeated runs, the spread is 0.
     noise = rng.standard_t(max(dof, 1), size=(DRAWS, len(sizes))) * spread / np.sqrt(counts)
     return _laws(sizes, np.vstack([means, means + noise]))
 
@@ -98,19 +110,22 @@ def _by_size(points: Mapping[int, Sequence[float]]) -> tuple[FloatArray, list[Fl
 
 
 def _pooled(runs: Sequence[FloatArray]) -> tuple[float, int]:
-    """Return the pooled sd of runs of one size and its degrees of freedom; 0 without repeated runs."""
+    """Return the standard deviation between runs of one size, pooled over sizes, and its degrees of freedom.
+
+    Return (0, 0) if no size was run twice.
+    """
     dof = sum(len(run) for run in runs) - len(runs)
     return sqrt(sum(((run - run.mean()) ** 2).sum() for run in runs) / dof) if dof else 0.0, dof
 
 
 def _laws(sizes: FloatArray, f1: FloatArray) -> Laws:
-    """Return the best law for each row of `f1` `(d, s)`."""
+    """Return the best-fitting law for each row of `f1`, `(d, s)`."""
     candidates = []
-    # For a given b the law is linear in c and a, so a grid over b finds the best without local minima.
+    # For a given b, the law is linear in c and a, so a grid over b finds the best law and no local minimum.
     for b in _EXPONENTS:
         x = -(sizes**-b)
         shape = x - x.mean()
-        # Least squares with a, c >= 0. Clipping a is exact, because c is then never negative: mean F1 and n^-b are not.
+        # Least squares with a, c >= 0. Clipping a is enough: neither mean F1 nor n^-b is negative, so c is not, either.
         a = np.maximum((f1 @ shape) / (shape @ shape), 0)
         c = f1.mean(axis=1) - a * x.mean()
         candidates.append((((c[:, None] + a[:, None] * x - f1) ** 2).sum(axis=1), c, a, np.full(len(f1), b)))
@@ -124,23 +139,26 @@ def next_step(points: Mapping[int, Sequence[float]], size: int) -> Step:
     """Return the expected gain from the largest size to `size`. points and errors: as for `fit`.
 
     Each F1 of a size must come from a separate pre-training, because taggers on one pre-training share its random
-    variation. `upper` is the largest gain of any curve that the points allow at 90%, one-sided (profile likelihood);
-    inf if no size was run twice. The curves may grow as fast as a square root, because power laws alone were often too
-    flat.
+    variation. The upper bound is the largest gain of any curve that fits the points at 90%, one-sided (profile
+    likelihood). It is inf if no size was run twice. The curves may grow as fast as a square root, because power laws
+    alone were often too flat.
     """
-    from scipy.special import stdtrit  # a second to load
+    from scipy.special import stdtrit  # Imported here because it takes a second to load.
 
     sizes, runs = _by_size(points)
     means, counts = np.array([run.mean() for run in runs]), np.array([len(run) for run in runs])
     ratios = np.append(sizes, size) / sizes[-1]
-    x = -(ratios ** -_SHAPES[:, None]) * np.sign(_SHAPES)[:, None]  # `(b, s + 1)`, the next size at the end
+    # Shape (exponents, sizes + 1); the last column is the next size.
+    x = -(ratios ** -_SHAPES[:, None]) * np.sign(_SHAPES)[:, None]
     shape = x[:, :-1] - np.average(x[:, :-1], axis=1, weights=counts)[:, None]
     f1 = means - np.average(means, weights=counts)
     width = (counts * shape**2).sum(axis=1)
     slope = (counts * shape * f1).sum(axis=1) / width
     error = (counts * (f1 - slope[:, None] * shape) ** 2).sum(axis=1)
-    held = error + width * np.minimum(slope, 0) ** 2  # use a flat curve if the best slope is negative
-    step = x[:, -1] - x[:, -2]  # along the curve, not from the last mean, which is noisy
+    # If the best slope is negative, use a flat curve.
+    held = error + width * np.minimum(slope, 0) ** 2
+    # Take the gain along the curve. The last mean itself is noisy.
+    step = x[:, -1] - x[:, -2]
     # The estimate only uses the exponents of `fit`; the other shapes are for the upper bound.
     best = np.where(_EXPONENTS[0] > _SHAPES, inf, held).argmin()
     gain = float(max(slope[best], 0) * step[best])
@@ -154,9 +172,10 @@ def next_step(points: Mapping[int, Sequence[float]], size: int) -> Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """Draws `(d,)` of F1 at a larger size, percent, and of its gain over the largest size so far, points.
+    """Random draws of F1 at a larger size, `(d,)`.
 
-    fixed: part of the gain's variance that further runs do not reduce, squared points.
+    f1: percent. gain: gain over the largest size so far, points. fixed: part of the gain's variance that further runs
+    do not reduce, squared points.
     """
 
     f1: FloatArray
@@ -164,11 +183,11 @@ class Forecast:
     fixed: float
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return the interval of F1."""
+        """Return the interval that contains a share `level` of the F1 draws, percent."""
         return _middle(self.f1, level)
 
     def gain_interval(self, level: float) -> tuple[float, float]:
-        """Return the interval of the gain."""
+        """Return the interval that contains a share `level` of the drawn gains, points."""
         return _middle(self.gain, level)
 
 
@@ -182,16 +201,16 @@ def forecast(
 ) -> Forecast:
     """Draw plausible values of F1 at `size`, given F1 at smaller sizes (SOURCES.md, Power laws).
 
-    sizes: ascending, three or more. f1: `(sizes, runs)` percent, two or more runs per size. common: variance of F1 that
-    the shared test sentences cause, squared points. apart: variance of a difference between two sizes that the test
-    sentences cause. Errors: CorpusError for fewer sizes or runs.
+    sizes: ascending, three or more. f1: `(sizes, runs)` percent, two or more runs per size. common: variance that the
+    test sentences cause in F1, squared points. apart: variance that they cause in a difference between two sizes.
+    Errors: CorpusError for fewer sizes or runs.
 
-    The draws average over power laws c - a n^-b. The prior is uniform on the ratio of the gains of successive
-    doublings, from 0 to the ratio of a square root. F1 never falls with size. The priors of c, and of a in points over
-    the sizes, are flat. Each draw multiplies its law's gain by a random factor between `_BEND` and 1 per doubling. It
-    then adds the random variation of new runs at `size`, as many as at each smaller size.
+    Each draw uses a random power law c - a n^-b. The ratio of the gains of successive doublings has a uniform prior,
+    from 0 to the ratio of a square root. c has a flat prior, and so has the gain from the smallest to the largest size,
+    which is never negative. Each draw multiplies its law's gain by a random factor between `_BEND` and 1 per doubling.
+    It then adds the random variation of new runs at `size`, as many as at each smaller size.
     """
-    from scipy.special import ndtr, ndtri  # a second to load
+    from scipy.special import ndtr, ndtri  # Imported here because it takes a second to load.
 
     k, n = f1.shape
     if k < 3 or n < 2:
@@ -204,9 +223,12 @@ def forecast(
     width = (shape**2).sum(axis=1)
     slope = (shape * off).sum(axis=1) / width
     error = ((off - slope[:, None] * shape) ** 2).sum(axis=1)
-    runs = dof * spread / rng.chisquare(dof, size=_SPREADS)  # plausible variances between runs, given `spread`
-    noise = runs / n + apart / 2  # variance of a mean F1
-    steady = ndtr(slope / np.sqrt(noise[:, None] / width))  # share of slopes that are not below 0
+    # Draw plausible variances between runs; `spread` is only an estimate.
+    runs = dof * spread / rng.chisquare(dof, size=_SPREADS)
+    # Variance of a mean F1.
+    noise = runs / n + apart / 2
+    # Probability that the slope is not negative.
+    steady = ndtr(slope / np.sqrt(noise[:, None] / width))
     log_weights = np.log(np.maximum(steady, 1e-300)) - error / (2 * noise[:, None]) - np.log(width) / 2
     weights = np.exp(log_weights - log_weights.max())
     each = weights.sum(axis=1) * noise ** (1 - k / 2)
@@ -225,9 +247,9 @@ def forecast(
 
 
 def _rises(sizes: Sequence[int], size: int) -> tuple[FloatArray, FloatArray]:
-    """Return each law of `_RATIOS` at `sizes`, `(laws, s)`, and at `size`, `(laws,)`.
+    """Return the value of each law of `_RATIOS` at `sizes`, `(laws, s)`, and at `size`, `(laws,)`.
 
-    Laws are scaled to be -1 at the smallest and 0 at the largest of `sizes`.
+    Laws are scaled to the value -1 at the smallest and 0 at the largest of `sizes`.
     """
     ratios, b = np.append(np.asarray(sizes, dtype=np.float64), size) / sizes[-1], -np.log2(_RATIOS)[:, None]
     law = -(ratios**-b) * np.sign(b)
@@ -240,9 +262,9 @@ def saved(
 ) -> Saved:
     """Return how many labels `other` needs beyond `size` to reach the F1 of `system` at `size`.
 
-    system, other: points and errors as for `fit`.
+    system, other: points of each variant, as for `fit`. Errors: as for `fit`.
     """
-    # Different seeds, because the errors of the two curves are independent.
+    # Use different seeds, because the errors of the two curves are independent.
     system_laws, other_laws = fit(system, seed=seed), fit(other, seed=seed + 1)
     more = other_laws.reach(system_laws.at(size)) - size
     # Take the nearest draw: interpolating between inf (never reached) and a number would give NaN.

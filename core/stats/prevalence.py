@@ -1,4 +1,4 @@
-"""Estimate how many sentences of one corpus are like those of another, by scores (SOURCES.md, Prevalence)."""
+"""Estimate from scores how many sentences of one corpus are like those of another corpus (SOURCES.md, Prevalence)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuantileCount:
-    """Count at one quantile of the task corpus's scores.
+    """Estimate at one quantile of the task corpus's scores.
 
-    threshold: score at the quantile. task, domain: number of sentences with at least this score. low, about, high:
-    estimated number of sentences of the domain corpus that are like the task corpus.
+    threshold: score at the quantile. task, domain: number of sentences of each corpus with at least this score. about:
+    estimated number of domain sentences that are like the task corpus. low, high: interval of this number.
     """
 
     quantile: float
@@ -32,7 +32,7 @@ class QuantileCount:
 class Prevalence:
     """Estimated number of domain sentences that are like the task corpus.
 
-    low, high: range over all quantiles. about: mean of the estimates at the quantiles.
+    low, high: lowest and highest bound at any quantile. about: mean of the estimates at the quantiles.
     """
 
     low: float
@@ -44,9 +44,9 @@ class Prevalence:
 def prevalence(task: FloatArray, domain: FloatArray, quantiles: Sequence[float] = QUANTILES) -> Prevalence:
     """Estimate how many sentences of the domain corpus are like the task corpus.
 
-    Count the domain sentences that score above a quantile of the task corpus's scores, and divide by the share of the
-    task corpus above it. task: `(n,)`, n > 0, and domain: `(m,)`, scores of distinct sentences by models that were not
-    trained on them.
+    At each quantile of the task corpus's scores, count the domain sentences with at least this score. Then divide by
+    the share of task sentences with at least this score. task, domain: scores of distinct sentences, `(n,)` with n > 0
+    and `(m,)`, by models that were not trained on these sentences.
     """
     each = [_above(task, domain, quantile) for quantile in quantiles]
     return Prevalence(
@@ -67,7 +67,7 @@ def _above(task: FloatArray, domain: FloatArray, quantile: float) -> QuantileCou
         threshold=threshold,
         task=n,
         domain=m,
-        # The most extreme combinations: smallest count divided by largest share, and vice versa.
+        # low divides the smallest count by the largest share, and high does the reverse.
         low=len(domain) * count[0] / share[1],
         about=min(m * len(task) / n, len(domain)),
         high=min(len(domain) * count[1] / share[0], len(domain)),
@@ -75,7 +75,7 @@ def _above(task: FloatArray, domain: FloatArray, quantile: float) -> QuantileCou
 
 
 def clopper_pearson(k: int, n: int, level: float = LEVEL) -> tuple[float, float]:
-    """Return the exact interval of a share for `k` successes in `n` (Clopper and Pearson 1934)."""
+    """Return the exact confidence interval of a share, given `k` of `n` cases (Clopper and Pearson 1934)."""
     from scipy.special import betaincinv
 
     tail = (1 - level) / 2

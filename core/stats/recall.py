@@ -1,4 +1,4 @@
-"""Compare strategies by the share of hidden sentences that they find (SOURCES.md, Which strategy)."""
+"""Compare strategies by the share of sentences, hidden in D_C, that they select (SOURCES.md, Which strategy)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """A mean over hidden sentences. low, high: its confidence interval."""
+    """A mean over the hidden sentences. low, high: confidence interval of this mean."""
 
     value: float
     low: float
@@ -22,19 +22,19 @@ class Mean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hidden:
-    """The random draw in which each of `n` sentences was hidden in D_C, and its block of neighbouring sentences.
+    """How n sentences were hidden in D_C: in several random draws, in blocks of neighbouring sentences.
 
-    block, draw: `(n,)` numbers from 0. All sentences of a block are hidden in the same draw.
+    block, draw: `(n,)` number of each sentence's block and draw, from 0. All sentences of a block are in one draw.
     """
 
     block: IntArray
     draw: IntArray
 
     def mean(self, values: FloatArray, level: float = LEVEL) -> Mean:
-        """Return the mean of `values` `(n,)`, each from -1 to 1, with a confidence interval (Student's t).
+        """Return the mean of `values`, `(n,)` from -1 to 1, with its confidence interval (Student's t).
 
-        The variance is the larger of that between blocks and that between draws, with its own degrees of freedom. There
-        must be at least two blocks and two draws.
+        The variance is estimated between blocks and between draws, and the larger estimate is used with its degrees of
+        freedom. There must be at least two blocks and two draws.
         """
         from scipy.special import stdtrit
 
@@ -44,17 +44,17 @@ class Hidden:
         return Mean(value=middle, low=max(middle - half, -1.0), high=min(middle + half, 1.0))
 
     def _variance(self, residuals: FloatArray, group: IntArray) -> tuple[float, int]:
-        """Return the variance of the mean if groups are drawn as a whole, and the number of groups."""
+        """Return the variance of the mean if whole groups of sentences are drawn, and the number of groups."""
         sums = np.bincount(group, weights=residuals)
         groups, n = len(sums), len(residuals)
-        # One sentence at +1 and one at -1 are added, as by Agresti and Min (2005). Without them, the interval has no
-        # width if two strategies find the same sentences.
+        # The 2 stands for two added sentences, with values +1 and -1 (Agresti and Min 2005). Without them, the interval
+        # would have no width if two strategies found the same sentences.
         return (float((sums**2).sum()) * groups / (groups - 1) + 2) / n**2, groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """A strategy's recall, and its recall minus that of the default; None for the default and for controls."""
+    """Recall of a strategy. difference: its recall minus the default's; None for the default and for controls."""
 
     recall: Mean
     difference: Mean | None
@@ -65,9 +65,9 @@ def compare(
 ) -> dict[str, Compared]:
     """Compare all strategies with the default, sentence by sentence. Return {strategy: result}.
 
-    found: masks `(n,)` of the hidden sentences that each strategy selects. controls: strategies that are not compared.
-    With probability `level`, all intervals of differences contain the true values (Bonferroni). If all strategies are
-    equally good, the chance that any interval lies above 0 is at most (1 - level) / 2.
+    found: {strategy: mask `(n,)` of the hidden sentences that it selects}. controls: strategies that are not compared
+    with the default. With probability `level`, all intervals of differences contain the true values (Bonferroni). If
+    all strategies are equally good, the chance that any interval lies above 0 is at most (1 - level) / 2.
     """
     rivals = found.keys() - {default} - controls
     each = 1 - (1 - level) / max(len(rivals), 1)
@@ -86,9 +86,9 @@ def _share(mean: Mean) -> Mean:
 
 
 def best(compared: Mapping[str, Compared], default: str) -> str:
-    """Return the strategy to propose: of those whose whole interval is above 0, the one with the largest recall.
+    """Return the strategy with the largest recall among those that are better than the default; else the default.
 
-    Return the default if there is none. If recalls are equal, the first in `compared` is returned.
+    A strategy is better if the whole interval of its difference is above 0. Of equal recalls, the first one wins.
     """
     better = [name for name, one in compared.items() if one.difference and one.difference.low > 0]
     return max(better, key=lambda name: compared[name].recall.value, default=default)

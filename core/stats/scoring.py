@@ -1,4 +1,4 @@
-"""Count predicted entities against gold ones, for every F1 and test (SOURCES.md, Span scoring)."""
+"""Count exact matches of predicted and gold entities, for all F1 scores and tests (SOURCES.md, Span scoring)."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,31 +12,35 @@ from core.results import Evaluation, percent_f1
 from core.text.schemes import encode
 from core.text.sentence import Entity, Prediction, Sentence
 
-SEQEVAL: Final = "bioes"  # seqeval calls it IOBES
-MICRO = "micro avg"  # seqeval's name of the row over all types
+# Tag scheme for seqeval, which calls it IOBES.
+SEQEVAL: Final = "bioes"
+# Name of the row over all types in seqeval's report.
+MICRO = "micro avg"
 AVERAGES = (MICRO, "macro avg", "weighted avg")
-LEAST = 2.0  # F1 in percent; a tagger reaches it if it finds one of a hundred entities and no spurious one
+# Minimum F1, in percent, of a tagger that learnt something: one entity in a hundred found, and none invented.
+LEAST = 2.0
 
 
 def evaluate(
     gold: Sequence[Sentence], predictions: Sequence[Prediction], types: Sequence[str] | None = None
 ) -> Evaluation:
-    """Compare predictions with the gold entities of labelled sentences; arguments and errors as for `count`."""
+    """Count the exact matches of predictions with the gold entities of sentences. types, errors: as for `count`."""
     return count([s.entities or () for s in gold], [p.entities for p in predictions], types)
 
 
 def count(
     gold: Sequence[Iterable[Entity]], predicted: Sequence[Iterable[Entity]], types: Sequence[str] | None = None
 ) -> Evaluation:
-    """Count exact matches of (start, end, type), one row per sentence, like seqeval's strict mode on valid tags.
+    """Count gold, predicted and exactly matching spans per sentence and type, like seqeval's strict mode.
 
-    types: types to count, for example of all splits; None: all that occur. Errors: ValueError for any other type.
+    A match has the same start, end and type. types: types to count, for example of all splits; None: all types that
+    occur. Errors: ValueError if a type occurs that is not in `types`.
     """
-    # Sets: a span predicted twice is one prediction.
+    # In a set, a span that was predicted twice counts once.
     spans = [(set(truth), set(guess)) for truth, guess in zip(gold, predicted, strict=True)]
     occurring = {entity.type for pair in spans for side in pair for entity in side}
     names = tuple(sorted(occurring if types is None else types))
-    # To ignore spans of other types would silently change the score.
+    # Raise an error, because ignoring spans of other types would silently change the score.
     if unknown := occurring - set(names):
         raise ValueError(f"types {sorted(unknown)} occur and are not among {names}")
     column = {name: i for i, name in enumerate(names)}
@@ -50,7 +54,7 @@ def count(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeReport:
-    """A row of seqeval's classification report. Scores in percent.
+    """A row of seqeval's classification report, with scores in percent.
 
     type: entity type, or `micro avg`. support: number of gold entities.
     """
@@ -63,9 +67,9 @@ class TypeReport:
 
 
 def seqeval_report(gold: Sequence[Sentence], predictions: Sequence[Prediction]) -> list[TypeReport]:
-    """Return seqeval's strict IOBES report (Nakayama, 2018): a line for each type, by name, then `micro avg`.
+    """Return seqeval's strict IOBES report (Nakayama 2018): a row per type, sorted by name, then `micro avg`.
 
-    Empty if there is neither a gold nor a predicted entity, because seqeval cannot report on none.
+    Return [] without any gold or predicted entity, because seqeval fails then.
     """
     from seqeval.metrics import classification_report
     from seqeval.scheme import IOBES
@@ -91,10 +95,10 @@ def _line(name: str, scores: Mapping[str, float]) -> TypeReport:
 
 
 def cited_spans(tags: Sequence[str]) -> Prediction:
-    """Return the spans of BIOES tags as read by the code that Mahapatra et al. 2022 cite.
+    """Return the spans of BIOES tags, as the code that Mahapatra et al. 2022 cite extracts them.
 
-    A span goes from the last B to any E, with E's type; I is ignored. An E without a B before it is a span from -1,
-    which counts as predicted and never matches.
+    Every E ends a span, which begins at the last B before it and has the type of E. I is ignored. An E without a B
+    before it ends a span that begins at -1; this span counts as predicted but never matches.
     """
     start, spans = -1, []
     for i, tag in enumerate(tags):
@@ -111,8 +115,8 @@ def cited_spans(tags: Sequence[str]) -> Prediction:
 def chance_f1(gold: Sequence[Sentence], predictions: Sequence[Prediction]) -> float:
     """Return the micro F1, percent, that randomly placed spans exceed in about one of 40 cases.
 
-    Each predicted span keeps its type and length and is placed at random in a sentence as long as its own. A tagger
-    that gives every word the same label scores exactly the mean of such placements.
+    Each predicted span keeps its type and length, and is placed at random in any sentence of the same length as its
+    own. A tagger that gives every word the same label has exactly the mean score of these random placements.
     """
     lengths = [len(sentence.tokens) for sentence in gold]
     labelled = _kinds(lengths, (sentence.entities or () for sentence in gold))
@@ -120,14 +124,14 @@ def chance_f1(gold: Sequence[Sentence], predictions: Sequence[Prediction]) -> fl
     sentences = Counter(lengths)
     right = 0.0
     for (length, kind, words), n in predicted.items():
-        # Number of places for a span of this length in all sentences of this length.
+        # Divide by the number of positions of such a span in all sentences of this length.
         right += n * labelled[length, kind, words] / (sentences[length] * (length - words + 1))
-    # Matches vary at most like a Poisson variable: take the mean plus two standard deviations.
+    # The number of matches varies at most as a Poisson variable does. Add two standard deviations to its mean.
     return min(percent_f1(right + 2 * sqrt(right), predicted.total(), labelled.total()), 100.0)
 
 
 def learnt(f1: float, lot: float) -> bool:
-    """Return True if a tagger with this F1 learnt something. lot: F1 of `chance_f1`. Both in percent."""
+    """Return True if a tagger with this F1 learnt something. lot: result of `chance_f1`. Both are in percent."""
     return f1 >= LEAST and f1 > lot
 
 

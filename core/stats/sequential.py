@@ -1,9 +1,10 @@
 """Interim analyses of an experiment: bounds that limit false claims to 5% in all, and stopping for futility.
 
 The bounds are those of O'Brien and Fleming (1979), by the recursion of Armitage, McPherson and Rowe (1969). The sum of
-the differences has the same bound at each analysis, so early analyses use little of the 5%. With few replicates the
-test is Student's, so its p is compared with the level of the normal bound (Pocock 1977; Jennison and Turnbull 2000,
-significance-level approach). Stopping for futility adds no error, because it only removes claims (SOURCES.md, Looks).
+the differences has the same bound at each analysis, so early analyses use little of the 5%. The bounds assume a normal
+distribution, but the test is Student's, because there are few replicates. Its p-value is therefore compared with the
+significance level of the bound (Pocock 1977; Jennison and Turnbull 2000, significance-level approach). Stopping for
+futility adds no error, because it only removes claims (SOURCES.md, Looks).
 """
 
 from collections.abc import Sequence
@@ -16,15 +17,17 @@ import numpy as np
 from core.results import BoolArray, FloatArray
 
 ALPHA = 0.05
-FUTILE = 0.1  # conditional power below which an experiment stops
-KNOWN = 3  # fewest replicates to stop at; the spread of two is so uncertain that stopping by it would bias the interval
+# An experiment stops for futility if its conditional power is below this value.
+FUTILE = 0.1
+# Minimum number of replicates to stop at. The spread of two is so uncertain that stopping would bias the interval.
+KNOWN = 3
 _NODES = 400
 
 Ending = Literal["shown", "worse", "futile", "complete"]
 
 
 def looks_of(replicates: int) -> tuple[int, ...]:
-    """Return the analyses of a plan: after 1/3, 2/3 and all replicates; with fewer than 6, only at the end."""
+    """Return the numbers of replicates at which a plan is analysed: 1/3, 2/3 and all; if fewer than 6, only all."""
     if replicates < 2 * KNOWN:
         return (replicates,)
     return (round(replicates / 3), round(2 * replicates / 3), replicates)
@@ -34,7 +37,8 @@ def looks_of(replicates: int) -> tuple[int, ...]:
 def bounds(looks: tuple[int, ...], alpha: float = ALPHA) -> tuple[float, ...]:
     """Return the two-sided significance level of each analysis.
 
-    looks: replicates at each analysis, ascending; the last one ends the experiment.
+    looks: number of replicates at each analysis, ascending; the last analysis ends the experiment. alpha: significance
+    level of all analyses together.
     """
     if len(looks) == 1:
         return (alpha,)
@@ -42,7 +46,7 @@ def bounds(looks: tuple[int, ...], alpha: float = ALPHA) -> tuple[float, ...]:
     from scipy.special import ndtr
 
     shares = np.asarray(looks, dtype=np.float64) / looks[-1]
-    # At 5%, the height is between 1.96 (a single analysis) and 2.24 (continuous analysis).
+    # The height is the bound in standard deviations. At 5%, it is between 1.96 (one analysis) and 2.24 (continuous).
     height = brentq(lambda height: _crossed(height, shares) - alpha, 1.0, 6.0, xtol=1e-8)
     return tuple((2 * ndtr(-height / np.sqrt(shares))).tolist())
 
@@ -55,7 +59,10 @@ def _quadrature() -> tuple[FloatArray, FloatArray]:
 
 
 def _crossed(height: float, shares: FloatArray) -> float:
-    """Return the probability that a standard Brownian motion exceeds +-height at any of these times."""
+    """Return the probability that a standard Brownian motion exceeds `height` or falls below `-height`.
+
+    shares: times at which it is observed, ascending up to 1.
+    """
     nodes, weights = _quadrature()
     nodes, weights = nodes * height, weights * height
     density = _normal(nodes, shares[0])
@@ -65,16 +72,17 @@ def _crossed(height: float, shares: FloatArray) -> float:
 
 
 def _normal(x: FloatArray, variance: float) -> FloatArray:
-    """Return the density of N(0, variance)."""
+    """Return the density of the normal distribution N(0, variance) at each x."""
     density: FloatArray = np.exp(-(x**2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
     return density
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The data of one comparison at an analysis (numbers), or of many comparisons (arrays of one shape).
+    """The data of one comparison at an analysis, or of many comparisons, as arrays of one shape.
 
-    delta: points. p: two-sided. falling: part of delta's variance that more replicates reduce. fixed: the rest.
+    delta: difference in points. p: two-sided p-value. falling: part of the variance of `delta` that more replicates
+    reduce. fixed: the other part.
     """
 
     delta: FloatArray
@@ -84,18 +92,18 @@ class Look:
 
 
 def conditional_power(look: Look, looks: tuple[int, ...], number: int, effect: float) -> FloatArray:
-    """Return the chance that the last analysis detects a gain if the truth is `effect`.
+    """Return the chance that the last analysis detects a gain, given the data so far and a true gain of `effect`.
 
-    number: this analysis, from 0.
+    look: data of this analysis. looks: number of replicates at each analysis. number: index of this analysis, from 0.
     """
     from scipy.special import ndtr, ndtri
 
     now, end = looks[number], looks[-1]
     information = 1 / np.maximum(look.falling + look.fixed, 1e-12)
     final = 1 / np.maximum(look.falling * now / end + look.fixed, 1e-12)
-    # Without a falling part, no information is added; avoid a division by 0.
+    # If more replicates reduce no variance, they add no information. Avoid a division by 0 in this case.
     more = np.maximum(final - information, 1e-12)
-    # Convert Student's p to a normal z, because with few replicates delta / se is too large.
+    # Convert Student's p-value to a normal z, because with few replicates delta / se would be too large.
     z = np.sign(look.delta) * -ndtri(np.clip(look.p, 1e-300, 1) / 2)
     bound = -ndtri(bounds(looks)[-1] / 2)
     mean = z * np.sqrt(information) + effect * more
@@ -110,7 +118,10 @@ def shown(look: Look, looks: tuple[int, ...], number: int) -> FloatArray:
 
 
 def futile(look: Look, looks: tuple[int, ...], number: int, effect: float) -> BoolArray:
-    """Return True if the last analysis is unlikely to detect `effect`. Always False at the last analysis."""
+    """Return True if the last analysis is unlikely to detect a true gain of `effect`; False at the last analysis.
+
+    Also return False below `KNOWN` replicates. Arguments: as for `conditional_power`.
+    """
     if number == len(looks) - 1 or looks[number] < KNOWN:
         return np.zeros(np.shape(look.p), dtype=bool)
     hopeless: BoolArray = np.asarray(conditional_power(look, looks, number, effect) < FUTILE)
@@ -120,9 +131,9 @@ def futile(look: Look, looks: tuple[int, ...], number: int, effect: float) -> Bo
 def adjusted_interval(look: Look, looks: tuple[int, ...], number: int, dof: float) -> tuple[float, float] | None:
     """Return the interval of a difference, corrected for several analyses (Jennison and Turnbull 1989).
 
-    Return None at the last analysis or without degrees of freedom. In 95 of 100 experiments, the intervals of all
-    analyses include the truth. look: the data of this analysis, with numbers in place of arrays. looks: replicates at
-    each analysis. number: this analysis, from 0. dof: degrees of freedom of the difference.
+    In 95 of 100 experiments, the intervals of all analyses include the true difference. Return None at the last
+    analysis, or without degrees of freedom. look: data of this analysis for one comparison. looks: number of replicates
+    at each analysis. number: index of this analysis, from 0. dof: degrees of freedom of the difference.
     """
     from scipy.special import stdtrit
 
@@ -135,8 +146,9 @@ def adjusted_interval(look: Look, looks: tuple[int, ...], number: int, dof: floa
 def ending(look: Look, looks: Sequence[int], number: int, effect: float, *, side: int | None = None) -> Ending | None:
     """Return why the experiment stops at this analysis; None if it continues.
 
-    side: sign of the displayed interval, 0 if it includes 0; an effect only counts if it has the same sign. None: do
-    not check, because the interval and p both come from Student's t and so always agree.
+    side: sign of the displayed interval, 0 if it includes 0. An effect only counts if it has the same sign. If `side`
+    is None, this is not checked, because interval and p-value both come from Student's t and always agree. Other
+    arguments: as for `conditional_power`.
     """
     at = tuple(looks)
     sign = int(shown(look, at, number))

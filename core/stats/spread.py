@@ -1,7 +1,8 @@
-"""Random variation of F1, from which `power` forecasts what an experiment can detect.
+"""Measure or assume the random variation of F1, from which `power` forecasts what an experiment can detect.
 
-The standard error of a difference has two parts: seeds, which more seeds average out, and test sentences, which they do
-not. Both are measured on earlier trainings on the same labels, or else assumed.
+The standard error of a difference has two parts. One comes from seeds, and more seeds reduce it. The other comes from
+test sentences, and more seeds do not reduce it. Both are measured on earlier trainings on the same labels, or else
+assumed.
 """
 
 from collections.abc import Sequence
@@ -15,30 +16,35 @@ from core.results import Evaluation, FloatArray
 from core.stats.bootstrap import Resampled
 from core.stats.pooled import Estimate
 
-MANY = 1000  # assumed number of test sentences behind an `Estimate`, large enough to make their variance well known
-USUAL = 300  # test sentences
-# Standard deviation (sd) of F1 between seeds, points, for a small encoder, a few hundred labelled sentences, and USUAL
-# test sentences.
+# Assumed number of test sentences behind an `Estimate`. It is large, so that their variance counts as well known.
+MANY = 1000
+# Usual number of test sentences, for which `ASSUMED_SD` and `ASSUMED_SHARE` hold.
+USUAL = 300
+# Standard deviation (sd) of F1 between seeds, in points, for a small encoder, a few hundred labelled sentences, and
+# `USUAL` test sentences.
 ASSUMED_SD = 2.0
-# Share of the variance between seeds that comes from the test set, if it has `USUAL` sentences. It falls as 1 / number
-# of sentences.
+# Share of the variance between seeds that comes from the test set, for `USUAL` test sentences. It falls as 1 / number
+# of test sentences.
 ASSUMED_SHARE = 0.5
-ASSUMED_PRETRAINING = 0.5  # sd of F1 between selections and pre-trainings of one variant, in addition to taggers
-ASSUMED_LABELS = 0.3  # sd of a difference between samples of labels, points
-ASSUMED_SENTENCE = 12.0  # sd of a difference from one test sentence, points; for n sentences, divide by sqrt(n)
+# Sd of F1, in points, that repeated selections and pre-trainings of one variant add to the sd between seeds.
+ASSUMED_PRETRAINING = 0.5
+# Sd of a difference, in points, that sampling the labels causes.
+ASSUMED_LABELS = 0.3
+# Sd of a difference, in points, that a test set of one sentence would cause. For n sentences, divide by sqrt(n).
+ASSUMED_SENTENCE = 12.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
     """Random variation of F1, in points.
 
-    seeds: sd of one variant's F1 between seeds. pretrainings: sd added by selection and pre-training if each replicate
-    has its own. both: part of `seeds` caused by the interaction of a seed with these sentences. sentences: sd of a
-    difference caused by the choice of test sentences; more seeds do not reduce it. trainings: number of runs that were
-    measured; 0: the spread is assumed. taggers: number of taggers in these runs. repeated: number of variants with
-    replicates on which `pretrainings` was measured; 0: it is assumed or not needed. n_sentences: size of the test set,
-    or of both halves together if they are swapped. swapped: True if each replicate has its own labels and is tested on
-    one half. labels: sd of a difference caused by sampling these labels.
+    seeds: standard deviation (sd) of one variant's F1 between seeds. pretrainings: sd that selection and pre-training
+    add if each replicate repeats them. both: part of `seeds` that the interaction of seeds and test sentences causes.
+    sentences: sd that the choice of test sentences causes in a difference; more seeds do not reduce it. trainings:
+    number of measured runs; 0 if the spread is assumed. taggers: number of taggers in these runs. repeated: number of
+    variants with replicates on which `pretrainings` was measured; 0 if it is assumed or not needed. n_sentences: number
+    of test sentences, or of the sentences of both halves together if `swapped`. swapped: True if each replicate has its
+    own labels and is tested on one half. labels: sd that the sampling of these labels causes in a difference.
     """
 
     seeds: float
@@ -54,16 +60,17 @@ class Spread:
 
     @property
     def each(self) -> float:
-        """Sd of one variant's F1 between its replicates."""
+        """Standard deviation of one variant's F1 between its replicates, in points."""
         return hypot(self.seeds, self.pretrainings)
 
     def of_several(self, taggers: int) -> "Spread":
-        """Return the spread of replicates that pool the counts of `taggers` taggers of one pre-training."""
+        """Return the spread if each replicate has one pre-training and pools the span counts of `taggers` taggers."""
         return replace(self, seeds=self.seeds / sqrt(taggers), both=self.both / sqrt(taggers))
 
     def by_halves(self, pool: int) -> "Spread":
-        """Return the spread for swapped halves of `pool` sentences, where each replicate is tested on one half."""
-        extra = self.both**2 * (2 * self.n_sentences / pool - 1)  # variance added by fewer test sentences
+        """Return the spread if each replicate is tested on one half of `pool` sentences, and the next on the other."""
+        # Variance that is added because half of the pool may have fewer test sentences.
+        extra = self.both**2 * (2 * self.n_sentences / pool - 1)
         return replace(
             self,
             seeds=sqrt(max(self.seeds**2 + extra, 0.0)),
@@ -76,7 +83,7 @@ class Spread:
 
 
 def assumed(n_sentences: int) -> Spread:
-    """Return the assumed spread, before any training."""
+    """Return the spread to assume before any training. n_sentences: number of test sentences."""
     sentences = ASSUMED_SENTENCE / sqrt(max(n_sentences, 1))
     both = sqrt(ASSUMED_SHARE * USUAL / max(n_sentences, 1)) * ASSUMED_SD
     return Spread(
@@ -89,33 +96,34 @@ def assumed(n_sentences: int) -> Spread:
 
 
 def measured(arms: Sequence[Sequence[Evaluation]], replicates: Sequence[Sequence[Evaluation]] = ()) -> Spread | None:
-    """Measure the spread of trainings; None if no training has two seeds.
+    """Measure the spread of F1 on finished trainings; None if no training has two seeds.
 
-    arms: one evaluation per seed, all on the same test sentences. The variance due to test sentences is the mean over
-    pairs of trainings; for one training it is assumed. replicates: evaluations of variants that repeated selection and
-    pre-training; the variance that they add to `arms` is that of pre-trainings.
+    arms: for each training, one evaluation per seed, all on the same test sentences. replicates: for each variant that
+    repeated selection and pre-training, one evaluation per replicate. Their variance beyond that of `arms` comes from
+    pre-trainings. The variance of test sentences is the mean over pairs of trainings; for a single training it is
+    assumed.
     """
     arms, lines = [arm for arm in arms if len(arm) > 1], [line for line in replicates if len(line) > 1]
     spread = _measured(arms or lines)
     if spread:
         spread = replace(spread, taggers=sum(map(len, (*arms, *lines))))
     if spread is None or not arms or not lines:
-        # If there are only replicates, `seeds` includes all variance.
+        # If only replicates were measured, `seeds` includes the variance of pre-trainings.
         return replace(spread, repeated=len(lines)) if spread else None
     whole = _measured(lines)
     assert whole
     # By chance, the variance of replicates may be less than that of seeds, so the difference may be negative.
     beyond = sqrt(max(whole.seeds**2 - spread.seeds**2, 0.0))
-    # Prefer the variance between test sentences that was measured on replicates. Taggers of a single pre-training share
-    # its errors, so their variance between sentences includes that of this pre-training.
+    # Prefer the variance of test sentences that was measured on replicates. Taggers of a single pre-training share its
+    # errors, so their variance of sentences includes the variance of this pre-training.
     persistent = whole.sentences if len(lines) > 1 else spread.sentences
     return replace(spread, pretrainings=beyond, repeated=len(lines), sentences=persistent)
 
 
 def of_swapped(gaps: Sequence[Resampled]) -> Spread | None:
-    """Measure the spread from comparisons with swapped halves; None if none has four or more replicates.
+    """Measure the spread on comparisons with swapped halves; None if no comparison has four or more replicates.
 
-    With two replicates, no sentence is tested twice.
+    With two replicates, no sentence is tested twice, so the parts of the variance cannot be separated.
     """
     gaps = [gap for gap in gaps if len(gap.system) > 3]
     if not gaps:
@@ -123,7 +131,7 @@ def of_swapped(gaps: Sequence[Resampled]) -> Spread | None:
     n = np.array([len(gap.system) for gap in gaps])
     falling = np.array([gap.var_seeds + gap.var_both for gap in gaps])
     both, fixed = np.array([[gap.var_both, gap.var_sentences - gap.var_both] for gap in gaps]).T
-    # Subtract the variance that is added because replicates are tested on two different halves.
+    # Replicates are tested on two different halves; subtract the variance that this adds.
     each = np.maximum(n * falling - fixed * n / (n - 1), 0.0)
     return Spread(
         seeds=sqrt(each.mean() / 2),
@@ -138,9 +146,9 @@ def of_swapped(gaps: Sequence[Resampled]) -> Spread | None:
 
 
 def of_estimate(estimate: Estimate, n: int, *, swapped: bool = False) -> Spread:
-    """Return the spread behind a difference of two variants with n replicates each.
+    """Return the spread that explains the variance of an estimated difference.
 
-    swapped: True for swapped halves.
+    n: number of replicates of each variant. swapped: True if halves were swapped.
     """
     return Spread(
         seeds=sqrt(estimate.falling * n / 2),
@@ -162,7 +170,7 @@ def _measured(arms: Sequence[Sequence[Evaluation]]) -> Spread | None:
     moves = [np.stack([_moves(evaluation) for evaluation in arm]) for arm in arms]
     both = [float(move.var(axis=0, ddof=1).sum()) for move in moves]
     means = [move.mean(axis=0) for move in moves]
-    # A squared difference of means includes the noise of each variant, which is subtracted.
+    # Subtract the noise of each training, which a squared difference of two means includes.
     pairs = [
         float(((means[i] - means[j]) ** 2).sum()) - both[i] / len(arms[i]) - both[j] / len(arms[j])
         for i, j in combinations(range(len(arms)), 2)
@@ -178,7 +186,7 @@ def _measured(arms: Sequence[Sequence[Evaluation]]) -> Spread | None:
 
 
 def _moves(evaluation: Evaluation) -> FloatArray:
-    """Return the points by which each test sentence moves F1 (linear part), `(m,)`."""
+    """Return by how many points each test sentence changes F1, `(m,)`, in a linear approximation."""
     tp, spans = evaluation.tp.sum(axis=1), (evaluation.predicted + evaluation.gold).sum(axis=1)
     moves: FloatArray = (200 * tp - evaluation.f1() * spans) / max(float(spans.sum()), 1.0)
     return moves

@@ -1,4 +1,4 @@
-"""Verdict on each variant, its reason, and what is missing for a clear answer (SOURCES.md, Verdict)."""
+"""Judge each variant, give the reason, and say which data are missing for a clear verdict (SOURCES.md, Verdict)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,22 +13,28 @@ from core.shown import gain_in_words
 from core.stats.bootstrap import DRAWS, Difference, Resampled, resample
 from core.stats.sequential import ALPHA
 
-# helped: above `none`, without evidence that the variant is above its control. below control: the variant is below its
-# control. nothing learnt: no tagger of any variant is better than chance.
+# Verdicts. helped: above `none`, the baseline without pre-training, but without evidence that the variant is above its
+# control. below control: below its control. nothing learnt: no tagger of any variant is better than chance.
 Word = Literal["improves", "helped", "below control", "hurts", "no evidence", "nothing learnt"]
 Answer = Literal["yes", "no evidence", "worse"]
-Described = Literal["better than none", "worse than none", "no evidence of a difference"]  # reference variants
-ANSWERS: Mapping[int, Answer] = {1: "yes", 0: "no evidence", -1: "worse"}  # by the sign of an interval
-DESCRIBED: Mapping[int, Described] = {  # by the sign of an interval
+# Descriptions of reference variants, which get no verdict.
+Described = Literal["better than none", "worse than none", "no evidence of a difference"]
+# The keys of both mappings are the sign of an interval: 1 if it is above 0, -1 if below, 0 if it includes 0.
+ANSWERS: Mapping[int, Answer] = {1: "yes", 0: "no evidence", -1: "worse"}
+DESCRIBED: Mapping[int, Described] = {
     1: "better than none",
     0: "no evidence of a difference",
     -1: "worse than none",
 }
 POWER = 0.8
-WEAK = 0.3  # a plan with less power than this is not proposed without a stronger one
-SCALE = 100.0  # points, the range of F1; an interval as wide as this cannot exclude 0
-EFFECT = 1.0  # points of F1; usual gain to detect
-SEEDS = 5  # seeds per variant for a reliable improvement (SOURCES.md, Seeds)
+# A plan with less power than this is proposed only together with a stronger plan.
+WEAK = 0.3
+# Range of F1 in points. An interval as wide as this cannot exclude 0.
+SCALE = 100.0
+# Gain to detect unless the user gives another one, in F1 points.
+EFFECT = 1.0
+# Number of seeds per variant that a reliable improvement needs (SOURCES.md, Seeds).
+SEEDS = 5
 
 
 def is_known(interval: tuple[float, float]) -> bool:
@@ -37,17 +43,18 @@ def is_known(interval: tuple[float, float]) -> bool:
 
 
 def points(delta: float, interval: tuple[float, float]) -> str:
-    """Format a difference with its interval; leave out an interval that is too wide."""
+    """Format a difference in points with its interval; an interval that is too wide is left out."""
     low, high = interval
     return f"{delta:+z.2f} " + (f"[{low:+z.2f}, {high:+z.2f}]" if is_known(interval) else "(no interval)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Verdict on a variant, its reason, and the comparisons that it is based on.
+    """Verdict on a variant, the reason, and the comparisons that it is based on.
 
-    helped: answer against `none`. chose: answer against its control; None without a control, or with a single
-    pre-training, which cannot show the effect of the selection.
+    none, random: difference from `none` and from the control. helped: result of the first comparison in words.
+    chose: result of the second comparison in words. It is None without a control, or with a single pre-training, which
+    cannot show the effect of the selection.
     """
 
     verdict: Word
@@ -60,7 +67,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tested:
-    """A difference, the result of its test (1, -1, 0), and the significance level of the test."""
+    """A tested difference.
+
+    sign: 1 for a significant gain, -1 for a significant loss, else 0. asked: significance level of the test.
+    """
 
     gap: Difference
     sign: int
@@ -69,7 +79,7 @@ class Tested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unlearnt:
-    """Number of compared taggers that are no better than chance."""
+    """Number of taggers that are no better than chance, of all `of` compared taggers."""
 
     taggers: int
     of: int
@@ -92,9 +102,10 @@ LEARNT = Unlearnt(taggers=0, of=0)
 class Arm:
     """A variant to judge: the evaluations of its seeds, and those of its control, a random selection of equal size.
 
-    without, control: names of `none` and of the control, for sentences. single_pretraining: True if all evaluations use
-    one selection and one pre-training, whose variation is then unknown. none: evaluations of this variant's own `none`;
-    None: use the `none` of all variants. unit: seeds or replicates. unlearnt: number of taggers that learnt nothing.
+    system, random: evaluations of the variant and of its control. without, control: how sentences name `none`, the
+    baseline, and the control. single_pretraining: True if all evaluations use one selection and one pre-training, so
+    that the variation of these is unknown. none: evaluations of this variant's own baseline; None if it has the
+    baseline of all variants. unit: "seeds" or "replicates". unlearnt: number of taggers that learnt nothing.
     """
 
     system: Sequence[Evaluation]
@@ -116,7 +127,10 @@ def verdict(
     seed: int = 0,
     level: float = 0.95,
 ) -> Verdict:
-    """Judge a single variant. It improves only if it is above `none` and above `random`, a selection of equal size."""
+    """Return the verdict on a single variant.
+
+    The verdict is "improves" only if the variant is above both the baseline, `none`, and the control, `random`.
+    """
     arms = {"it": Arm(system=system, random=random)}
     return verdicts(arms, none, draws=draws, seed=seed, level=level)["it"]
 
@@ -133,37 +147,44 @@ def verdicts(
     level: float = 0.95,
     same_seeds: bool = False,
 ) -> dict[str, Verdict]:
-    """Return {variant: verdict}; all intervals are at `level`. same_seeds: as for `compare`.
+    """Return {variant: verdict}.
 
-    claim: variant of the planned test, which is not adjusted for the others. bound: significance level of this test,
-    against the control if there is one. effect: gain to detect, points, in sentences on what an open verdict lacks.
-    The other variants are adjusted by Holm's method over their comparisons with `none`, and separately over those with
-    `random`. "Improves" needs both tests. If no variant has an effect, the chance of any "improves" is therefore at
-    most 1 - level.
+    claim: variant of the planned test, which is not corrected for the other tests; "" if no test was planned. bound:
+    significance level of the planned test; it is the comparison with the control if there is one. effect: gain to
+    detect, in points, which sentences on missing data use. level: level of all intervals. same_seeds: as for
+    `compare`.
+
+    The other variants are corrected by Holm's method: once over all comparisons with `none`, and separately over all
+    comparisons with controls. "improves" needs both tests. If no variant has an effect, the chance of any "improves" is
+    therefore at most 1 - level.
     """
     compared = partial(resample, draws=draws, seed=seed, same_seeds=same_seeds)
     baselines = {name: compared(arm.system, arm.none or none) for name, arm in arms.items()}
     controlled = {name: arm.random for name, arm in arms.items() if arm.random is not None}
     against_none = _tested(baselines, level, {claim: ALPHA if claim in controlled else bound})
-    # A separate family: an improvement needs both tests, so neither is adjusted for the other's comparisons.
+    # Correct these tests separately: "improves" needs both tests, so neither is corrected for the other.
     pairs = {name: compared(arms[name].system, random) for name, random in controlled.items()}
     against_random = _tested(pairs, level, {claim: bound})
     return {name: _judge(arm, against_none[name], against_random.get(name), effect) for name, arm in arms.items()}
 
 
 def by_holm(pairs: Mapping[str, Resampled], level: float = 0.95) -> dict[str, Tested]:
-    """Test one family of comparisons and return {name: result}; all intervals are at `level`."""
+    """Test comparisons by Holm's method, and return {name: result} with intervals at `level`."""
     return _tested(pairs, level, {})
 
 
 def _tested(pairs: Mapping[str, Resampled], level: float, planned: Mapping[str, float]) -> dict[str, Tested]:
-    """Test planned comparisons at their level, and the k-th smallest p of K others at alpha / (K - k + 1) (Holm)."""
+    """Test comparisons and return {name: result}.
+
+    planned: {name: significance level} of planned tests. The other K tests use Holm's method: the k-th smallest p-value
+    is tested at (1 - level) / (K - k + 1).
+    """
     tests = {}
     left, stopped = len(pairs.keys() - planned.keys()), False
     for name, pair in sorted(pairs.items(), key=lambda item: item[1].p):
         gap = pair.difference(level)
         asked = planned.get(name) or (1 - level) / left
-        # Check the interval, too, so that the answer never contradicts the interval.
+        # Check the interval, too, so that the result of the test never contradicts the interval.
         sign = gap.sign if gap.p <= asked and (name in planned or not stopped) else 0
         tests[name] = Tested(gap=gap, sign=sign, asked=asked)
         if name not in planned:
@@ -173,7 +194,10 @@ def _tested(pairs: Mapping[str, Resampled], level: float, planned: Mapping[str, 
 
 
 def _open(test: Tested, gain: str, arm: Arm, effect: float) -> str:
-    """Return a sentence on a test that detected nothing."""
+    """Return a sentence that says why a test detected nothing.
+
+    gain: the tested difference in words, which begin the sentence. effect: gain to detect, points.
+    """
     if not test.gap.sign:
         lacks = needed(test.gap, arm.unit, effect, single_pretraining=arm.single_pretraining, unlearnt=arm.unlearnt)
         return f"{gain}: the interval includes 0. {lacks}"
@@ -184,9 +208,10 @@ def _open(test: Tested, gain: str, arm: Arm, effect: float) -> str:
 def _judge(arm: Arm, against_none: Tested, against_random: Tested | None, effect: float) -> Verdict:
     none, random = against_none.gap, against_random.gap if against_random else None
     helped = against_none.sign
-    gain = f"Against {arm.without} {_points(none)}"  # a cell of a spreadsheet must not begin with a sign
+    # Begin with a word, because a spreadsheet would run a cell that begins with + or - as a formula.
+    gain = f"Against {arm.without} {_points(none)}"
     word: Word = "no evidence"
-    # A loss needs no control; a gain does, because any text may cause it.
+    # A gain needs a control, because any further text may cause it. A loss does not.
     if helped < 0:
         word, why = "hurts", f"{gain}: the whole interval is below 0."
     elif helped == 0:
@@ -221,9 +246,9 @@ def _judge(arm: Arm, against_none: Tested, against_random: Tested | None, effect
 
 
 def described(gap: Difference, without: str, unit: str) -> tuple[Described, str]:
-    """Return the word for the difference of a reference variant to `none`, and the reason.
+    """Return how a reference variant compares with `none`, as one of `DESCRIBED`, and the reason as a sentence.
 
-    without: `none` in words. unit: seeds or replicates of `none`.
+    gap: difference from `none`. without: how the sentence names `none`. unit: "seeds" or "replicates" of `none`.
     """
     where = {1: "the whole interval is above 0", 0: "the interval includes 0", -1: "the whole interval is below 0"}
     return DESCRIBED[gap.sign], (
@@ -234,7 +259,7 @@ def described(gap: Difference, without: str, unit: str) -> tuple[Described, str]
 
 
 def few_seeds(gap: Difference) -> str:
-    """Return a caution for an improvement from few seeds (SOURCES.md, Seeds), else ""."""
+    """Return a sentence that warns of an improvement from few seeds; "" with enough seeds (SOURCES.md, Seeds)."""
     n = min(len(gap.system), len(gap.other))
     return "" if n >= SEEDS else f" {n} seeds are few: run {SEEDS} or more before you rely on this result."
 
@@ -249,11 +274,11 @@ def _points(gap: Difference) -> str:
 
 
 def seeds_needed(sd: float, delta: float, power: float = POWER) -> int:
-    """Return seeds per variant to detect `delta` points: n = 2 (z_.975 + z_power)^2 sd^2 / delta^2, at least 2.
+    """Return the number of seeds per variant that detects a difference of `delta` points, at least 2.
 
-    sd: standard deviation of F1 between seeds. At a power of 0.8 this is 15.7 sd^2 / delta^2. It only includes the
-    variance of seeds; `needed` also includes the variance of test sentences. Errors: ZeroDivisionError for a delta of
-    0.
+    This is n = 2 (z_.975 + z_power)^2 sd^2 / delta^2, which is 15.7 sd^2 / delta^2 at a power of 0.8. sd: standard
+    deviation of F1 between seeds. The formula ignores the variance of test sentences; `needed` includes it. Errors:
+    ZeroDivisionError for a delta of 0.
     """
     from scipy.special import ndtri
 
@@ -262,10 +287,11 @@ def seeds_needed(sd: float, delta: float, power: float = POWER) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lacking:
-    """Data that would detect a difference of a given size.
+    """How much data would detect a difference of a given size.
 
-    repetitions: total number of seeds or replicates per variant. sentences: factor for the number of test sentences; 1:
-    the present ones are enough. corpora: factor for the number of corpora, as an alternative to more of both.
+    repetitions: total number of seeds or replicates per variant. sentences: factor by which the number of test
+    sentences must grow; 1 if they are enough. corpora: factor by which the number of corpora must grow instead, without
+    more repetitions or sentences.
     """
 
     repetitions: int
@@ -274,26 +300,30 @@ class Lacking:
 
 
 def lacking(delta: float, falling: float, fixed: float, n: int, power: float = POWER) -> Lacking:
-    """Return the data that would detect `delta`.
+    """Return how much data would detect a difference of `delta` points.
 
-    falling: part of the difference's variance that more repetitions than the present n reduce. fixed: the other part.
-    Errors: ZeroDivisionError for a delta of 0.
+    falling: part of the difference's variance that more repetitions reduce. fixed: the other part. n: present number of
+    repetitions. Errors: ZeroDivisionError for a delta of 0.
     """
     from scipy.special import ndtri
 
-    allowed = delta**2 / float(ndtri(0.975) + ndtri(power)) ** 2  # largest variance at which `delta` is detected
+    # Largest variance of the difference at which `delta` is detected.
+    allowed = delta**2 / float(ndtri(0.975) + ndtri(power)) ** 2
     repetitions, sentences = n, 1.0
     if fixed < allowed:
-        # Ask for at least one more, because the present ones were not enough.
+        # Ask for at least one more repetition, because n were not enough.
         repetitions = max(ceil(n * falling / (allowed - fixed)), n + 1)
-    else:  # divide the allowed variance: repetitions get at most half
+    else:  # Both parts must shrink. Leave at most half of the allowed variance to the repetitions.
         repetitions = n if falling <= allowed / 2 else ceil(2 * n * falling / allowed)
         sentences = fixed / (allowed - min(falling, allowed / 2))
     return Lacking(repetitions=repetitions, sentences=sentences, corpora=(falling + fixed) / allowed)
 
 
 def has_power(effect: float, falling: float, fixed: float, power: float = POWER) -> bool:
-    """Return True if a comparison with these parts of the variance detects a true difference of `effect` points."""
+    """Return True if a comparison with this variance would detect a true difference of `effect` points.
+
+    falling, fixed: the two parts of the variance, see `lacking`.
+    """
     from scipy.special import ndtri
 
     return falling + fixed <= effect**2 / float(ndtri(0.975) + ndtri(power)) ** 2
@@ -309,10 +339,10 @@ def needed(
 ) -> str:
     """Return a sentence on the data that would detect a gain of `effect` points.
 
-    `effect` is the target, not the observed difference: if nothing was detected, that difference is mostly chance.
-    If some of the taggers learnt nothing, the sentence asks for longer training and gives no number of repetitions.
-    unit: seeds (of taggers), or replicates, each with its own pre-training. single_pretraining: all evaluations use one
-    pre-training, so that its variation is unknown and no number can be given.
+    `effect` is a target. The observed difference would not do, because it is mostly chance if nothing was detected.
+    unit: "seeds" of taggers, or "replicates", each with its own pre-training. single_pretraining: True if all
+    evaluations use one pre-training, so that its variation is unknown and no number can be given. unlearnt: number of
+    taggers that learnt nothing; if there are any, the sentence asks for longer training.
     """
     n = min(len(gap.system), len(gap.other))
     if unlearnt:
@@ -331,9 +361,9 @@ def needed(
     lacks = lacking(effect, falling, fixed, n)
     if lacks.sentences == 1:
         sd = sqrt((np.var(gap.system, ddof=1) + np.var(gap.other, ddof=1)) / 2)
-        if gap.paired:  # effects that both share, such as a seed or a half and its labels, cancel out
+        if gap.paired:  # Effects that the two variants of a pair share, such as those of a seed, cancel out.
             sd = sqrt(np.var(np.subtract(gap.system, gap.other), ddof=1) / 2)
-        # Give no number here: the finding (`experiment/words.py`) gives one, from all taggers on these labels.
+        # Give no number of seeds. The finding in `experiment/words.py` gives one, from all taggers on these labels.
         return (
             f"More {unit} are needed: {n} {unit} per variant, which differ by {sd:.2f} points (sd), cannot detect a "
             f"true gain of {gain_in_words(effect)}."

@@ -7,14 +7,15 @@ from statistics import mean, stdev
 
 import numpy as np
 
-Moments = tuple[float, float, int]  # mean, variance (divisor n - 1), and n of at least 2
+Moments = tuple[float, float, int]  # mean, variance (divisor n - 1), and number of values n, at least 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welch:
-    """Result of Welch's test. delta: mean of a minus mean of b. t: test statistic. p: two-sided.
+    """Result of Welch's test of two variants, a and b.
 
-    dagger: True if a is better with p below 0.05 (Murthy et al. 2018).
+    delta: mean of a minus mean of b. t: test statistic. p: two-sided p-value. dagger: True if a is better with p below
+    0.05; Murthy et al. 2018 mark such results with a dagger.
     """
 
     delta: float
@@ -24,7 +25,7 @@ class Welch:
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> Welch | None:
-    """Test the F1s of two variants, one F1 per seed; None with a single seed, or without any variance."""
+    """Test if two variants differ in mean F1. a, b: one F1 per seed. None with a single seed, or if no F1 varies."""
     if min(len(a), len(b)) < 2 or (stdev(a) == 0 and stdev(b) == 0):
         return None
     first, second = ((float(np.mean(x)), float(np.var(x, ddof=1)), len(x)) for x in (a, b))
@@ -33,7 +34,7 @@ def welch(a: Sequence[float], b: Sequence[float]) -> Welch | None:
 
 
 def from_moments(a: Moments, b: Moments) -> tuple[float, float]:
-    """Return (t, p) from published means and variances; t > 0 if `a` is higher; (0, 1) if neither varies."""
+    """Return t and p from published means and variances; t is positive if `a` is higher. (0, 1) if neither varies."""
     from scipy.special import stdtr
 
     error, dof = _error(a, b)
@@ -44,7 +45,7 @@ def from_moments(a: Moments, b: Moments) -> tuple[float, float]:
 
 
 def interval(a: Moments, b: Moments) -> tuple[float, float] | None:
-    """Return the 95% interval of the mean of a minus the mean of b; None if neither varies."""
+    """Return the 95% confidence interval of the mean of `a` minus the mean of `b`; None if neither varies."""
     from scipy.special import stdtrit
 
     error, dof = _error(a, b)
