@@ -97,7 +97,7 @@ ANYWHERE = "--home, --project, --device and --on can be given before or after th
 
 
 def with_examples(command: click.Command, name: str = "") -> None:
-    """Add an example to the end of the help of a command and of its subcommands."""
+    """Add an example to the end of the help of a command, and of each of its subcommands. name: full command name."""
     if example := EXAMPLES.get(name):
         command.epilog = f"\b\nExample:\n  {CORE} {example}\n\n{ANYWHERE}"
     if isinstance(command, click.Group):

@@ -37,7 +37,7 @@ from core.similarity.cli import measure, predictiveness, survey
 from core.tagging.cli import evaluate, finetune, list_errors, predict, pretrain, vectors_group
 from core.zero_shot.cli import zero_shot
 
-SHARED = ("pretrain", "finetune")  # commands that can run as several processes under torchrun
+SHARED = ("pretrain", "finetune")  # commands that torchrun can run in several processes
 COMMANDS = (
     samples,
     corpus,
@@ -90,7 +90,7 @@ class Main(click.Group):
 
 
 def _own_first(main: click.Group, args: Sequence[str]) -> list[str]:
-    """Return `args` with the options of `main` moved to the front, except options that the subcommand also has."""
+    """Move the options of `main` to the front of `args`, except options that the subcommand also has."""
     own, front, rest, left = _takes_value(main), list[str](), list[str](), list(args)
     command: click.Command = main
     theirs: Mapping[str, bool] = {}
@@ -107,7 +107,7 @@ def _own_first(main: click.Group, args: Sequence[str]) -> list[str]:
             command = command.commands[word]
             theirs = _takes_value(command)
         elif theirs.get(name) and not sign and left:
-            rest.append(left.pop(0))  # the option's value, even if it looks like an option
+            rest.append(left.pop(0))  # This is the option's value, even if it looks like an option.
     return [*front, *rest]
 
 

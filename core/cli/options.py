@@ -1,4 +1,4 @@
-"""Turn the fields of a config into options of a command, and the typed options into values for the config."""
+"""Turn the fields of a config into command-line options, and what a user typed into values of the config."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,10 @@ COMMA, COMMA_BEFORE_NAME = re.compile(","), re.compile(r",(?=\s*[\w.-]+=)")  # t
 
 
 class _Corpus(click.ParamType[str]):
-    """A corpus, given by name, fingerprint or path. The value stays text; `given` imports the file at a path."""
+    """Type of an option for a corpus, given by name, fingerprint or path. The value stays text.
+
+    `given` imports the file if the value is a path.
+    """
 
     name = "corpus"
 
@@ -41,7 +44,7 @@ class _Here(click.Path):
 
 
 CORPUS = _Corpus()
-FILE, FOLDER = _Here(dir_okay=False), _Here(file_okay=False)  # types of options that name an output
+FILE, FOLDER = _Here(dir_okay=False), _Here(file_okay=False)  # types of options for an output file or folder
 
 
 def several(context: click.Context, param: click.Parameter, typed: Sequence[str]) -> tuple[str, ...]:
@@ -65,7 +68,8 @@ def several_pairs(context: click.Context, param: click.Parameter, typed: Sequenc
 def _parts(text: str, separator: re.Pattern[str]) -> list[str]:
     """Split a text and drop blank items.
 
-    If all items are blank, return the text itself, which is refused later. An empty list would select the default.
+    If all items are blank, return the text itself, which causes an error later. An empty list would silently select the
+    option's default.
     """
     return [part for part in (part.strip().rstrip(",") for part in separator.split(text)) if part] or [text]
 
@@ -75,7 +79,7 @@ def config_options(config: type[Config], *, leave_out: tuple[str, ...] = ()) -> 
 
     def decorate(command: Command) -> Command:
         required_first = sorted(config.model_fields.items(), key=lambda named: not named[1].is_required())
-        # click lists the option of the last decorator first.
+        # Add options in reverse, because click lists the option of the last decorator first.
         for name, field in reversed(required_first):
             extra = _extra(field)
             if name in leave_out or extra.get("hidden"):
@@ -104,9 +108,9 @@ def _extra(field: FieldInfo) -> Mapping[str, object]:
 
 
 def _flags(name: str, field: FieldInfo) -> tuple[str, ...]:
-    """Return the flags of an option: the usual flag, and the field's name if it differs (`--seed` and `--seeds`).
+    """Return the flags of an option: its usual flag, and the field's name if it differs (`--seed` and `--seeds`).
 
-    A yes-or-no option gets the flags `--name/--no-name`, unless its default is no.
+    A yes-or-no option has the flags `--name/--no-name`, or only `--name` if its default is no.
     """
     if field.annotation in _YES_OR_NO and field.default is not False:
         return (f"{commands.flag(name)}/{commands.flag(name, on=False)}",)
@@ -114,7 +118,7 @@ def _flags(name: str, field: FieldInfo) -> tuple[str, ...]:
 
 
 def _click_kind(field: FieldInfo) -> Attributes:
-    """Return arguments of `click.option` for a pydantic field. Values stay text, which the config validates later."""
+    """Return the arguments of `click.option` for a field of a config. Values stay text; the config validates them."""
     kind = field.annotation
     shown: Attributes = {"required": True} if field.is_required() else {}
     if kind in _YES_OR_NO:
@@ -132,18 +136,21 @@ def _click_kind(field: FieldInfo) -> Attributes:
 
 
 def _metavar(kind: object) -> str:
-    """Return the word for an option's value, or for an item of a list, in the help: INT, FLOAT, TEXT or NAME=VALUE."""
+    """Return the word that stands for an option's value in the help: INT, FLOAT, TEXT or NAME=VALUE.
+
+    For a list, return the word for one item. kind: type annotation of the field.
+    """
     if get_origin(kind) is dict:
         return "NAME=VALUE"
     if kind in (int, float):
         return "INT" if kind is int else "FLOAT"
-    # Use the first type that is not text in an optional value or a list.
+    # For an optional value or a list, use the first inner type that is not text.
     inner = [_metavar(each) for each in get_args(kind) if each not in (type(None), ...) and not isinstance(each, str)]
     return next((name for name in inner if name != "TEXT"), "TEXT")
 
 
 def _default(field: FieldInfo) -> str:
-    """Return the default for the end of a help text, such as " [default: 5]"; "" if there is no default."""
+    """Return the default as the end of a help text, such as " [default: 5]"; "" if there is nothing to show."""
     value = field.default
     if field.is_required() or value in ("", (), {}, None, False):
         return ""
@@ -157,7 +164,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def given(values: Mapping[str, object], config: type[Config]) -> Options:
-    """Return the options that the user typed, in the form of `config`. Corpora given by path are imported first."""
+    """Return the options that the user typed, as values of `config`. Corpora given by path are imported first."""
     options = {name: value for name, value in values.items() if name in config.model_fields and value not in (None, ())}
     for name in ("options", "skipgram"):
         if isinstance(pairs := options.get(name), tuple):

@@ -19,8 +19,10 @@ from core.runs.run import Run
 from core.shown import shown, shown_json
 
 Result = dict[str, object]
-Write = Callable[[Run, str], Mapping[str, str]]  # takes run and typed path; returns entries for the result
-_IMPORTS = 0.1  # share of the bar for all imports of a command
+# Function that writes a run's output to the path that the user typed, and returns entries to add to the result.
+Write = Callable[[Run, str], Mapping[str, str]]
+# Share of the progress bar for all imports that a command needs.
+_IMPORTS = 0.1
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
 
 
@@ -39,11 +41,11 @@ def echo_json(value: object) -> None:
 
 
 class _Progress:
-    """Shows the events of a command's runs on stderr.
+    """Shows the progress of a command's runs on stderr.
 
     On a terminal, one line shows a bar for the whole command, the part, the stage and the stage's count. Each event
-    overwrites this line. Elsewhere, each part and each stage is printed as a separate line. Notes and devices are
-    always separate lines.
+    overwrites this line. If stderr is not a terminal, each part and each stage is printed on a separate line. Notes and
+    devices are always printed on separate lines.
     """
 
     def __init__(self) -> None:
@@ -51,17 +53,20 @@ class _Progress:
         self._forget()
 
     def _forget(self) -> None:
-        """Begin the bar of the next command."""
+        """Reset the progress bar for the next command."""
         self._state, self._before, self._after, self._reached = RunState(), 0.0, 1.0, 0.0
 
     def importing(self, event: Event) -> None:
-        """Show an event of an import that the command needs first. All imports together fill `_IMPORTS` of the bar."""
+        """Show an event of an import that the command needs first.
+
+        All imports together fill the share `_IMPORTS` of the bar.
+        """
         if event.kind == "started":
             self._after = self._reached + (_IMPORTS - self._reached) / 2
         self(event)
 
     def __call__(self, event: Event) -> None:
-        """Show an event."""
+        """Show an event of a run."""
         data, width, line = event.data, shutil.get_terminal_size().columns - 1, ""
         self._follow(event)
         if event.kind == "note":
@@ -79,7 +84,7 @@ class _Progress:
             echo(f"{line:<{width}}"[:width], err=True, begin="\r")
 
     def _follow(self, event: Event) -> None:
-        """Update the part, the stage, the stage's count, and the share of the command that is done."""
+        """Update the shown part, stage and count, and the share of the command that is done."""
         data = event.data
         if event.kind == "started":
             self._before, self._state = self._reached, RunState()
@@ -95,12 +100,12 @@ class _Progress:
         elif event.kind in ENDINGS:
             self._part = self._stage = self._count = ""
             if event.kind == "succeeded" and self._after < 1:
-                self._reached, self._after = self._after, 1.0  # the next run is the command's own
+                self._reached, self._after = self._after, 1.0  # An import has ended; the command's own run may follow.
             else:
                 self._forget()
 
     def _line(self, width: int) -> str:
-        """Return the bar, part, stage and count. A long stage is cut, so that the count stays visible."""
+        """Return the line with bar, part, stage and count. A long stage is cut, so that the count stays visible."""
         if not (self._part or self._stage):
             return ""
         full = int(10 * self._reached)
@@ -113,15 +118,15 @@ progress = _Progress()
 
 
 def note_spoilt() -> None:
-    """Print the project's unreadable files on stderr, so that users know that a printed list is incomplete."""
+    """Print a note for each unreadable file of the project, so that users know that a printed list is incomplete."""
     for file in unreadable():
         echo(f"note: this file cannot be read, so its content is left out: {file.relative_to(home())}", err=True)
 
 
 def report(result: Mapping[str, object], as_json: bool, plain: str | Sequence[str] | None = None) -> None:
-    """Print a result on stdout: one JSON object, or one line per key.
+    """Print a result on stdout: one JSON object if `as_json`, else one line per key.
 
-    plain: lines to print instead of one line per key, unless `as_json`; "" to print nothing.
+    plain: lines to print instead of one line per key; "" to print nothing.
     """
     if as_json:
         echo_json(result)
@@ -135,7 +140,7 @@ def report(result: Mapping[str, object], as_json: bool, plain: str | Sequence[st
 
 
 def in_words(value: object) -> str:
-    """Format a value for people, without braces and quotes. For a list of lists or tables, give only the length."""
+    """Format a value for people, without braces and quotes. For a list of lists or mappings, give only its length."""
     if value is None or isinstance(value, bool):
         return {None: "-", True: "yes", False: "no"}[value]
     if isinstance(value, Mapping):
@@ -170,9 +175,10 @@ def finish(
     plain: Callable[[Result], Sequence[str]] | None = None,
     finding: Finding | None = None,
 ) -> Result:
-    """Print a finished run's result and return it. If `output` is given, first call `write` with the run and this path.
+    """Print a finished run's result and return it.
 
-    plain: function that returns the lines to print for a result, unless `as_json`. finding: verdict to print last.
+    output, write: if `output` is given, `write` is first called with the run and this path. plain: function that
+    returns the lines to print for a result, unless `as_json`. finding: finding to print last.
     """
     result = {"run": run.id, **run.result()}
     if finding:
@@ -185,7 +191,7 @@ def finish(
 
 
 def artifact(find: Callable[[str], Path]) -> Write:
-    """Return a `Write` that copies an artifact of the run.
+    """Return a function that copies an artifact of a run to the path that the user typed.
 
     find: function that returns the file or folder of the artifact, given the run's id.
     """

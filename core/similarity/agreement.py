@@ -1,7 +1,7 @@
-"""Agreement of the measures: Fleiss' kappa over "which of two sources is closer?" (Dai et al. 2019, 7.1).
+"""Test if the similarity measures agree on which of two sources is closer: Fleiss' kappa (Dai et al. 2019, 7.1).
 
-An item is a target with two of its sources. Each measure is a rater, whose answer is "the first" or "the second". TVC
-and TVcC compare the same vocabulary, so they are one rater. Measures that compare similar things may agree and still be
+An item is a target with two sources. Each measure is a rater, which answers "the first" or "the second". TVC and TVcC
+compare the same vocabulary, so they count as one rater. Measures that compare similar things may agree and still be
 wrong (SOURCES.md, Agreement of measures).
 """
 
@@ -16,12 +16,12 @@ from core.shown import listed
 from core.similarity.grid import Grid, number
 from core.similarity.measures import title
 
-NEAR = 0.02  # relative difference below which two values count as nearly equal
+NEAR = 0.02  # relative difference up to which two values count as nearly equal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoMeasures:
-    """Number of items on which two measures agree, and Cohen's kappa, None if undefined."""
+    """Agreement of two measures. agree: number of items on which they agree. cohen_kappa: None if undefined."""
 
     measures: tuple[str, str]
     agree: int
@@ -30,10 +30,10 @@ class TwoMeasures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """Two sources that the measures order differently.
+    """Two sources of a target that the measures order differently.
 
-    first, second: the measures that find the first source closer, and the measures that find the second closer. why:
-    the reason, as a sentence.
+    first, second: measures by which the first source is closer, and measures by which the second is closer. why: the
+    reason in a sentence.
     """
 
     target: str
@@ -45,13 +45,13 @@ class Split:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Agreement of the measures.
+    """Agreement of the measures. An item is a target with two sources; a measure answers which source is closer.
 
-    measures: the raters (`Grid.voters`). items: number of items that every measure answers. left_out: number of items
-    with a tie or a missing value. unanimous: number of items on which all measures agree. first: {measure: number of
-    answers "the first"}. observed, expected: agreement, as shares. fleiss_kappa depends on the listed order of the
-    sources. randolph_kappa does not, because it assumes that both answers are equally likely. Either is None if
-    undefined.
+    measures: the measures that answer (`Grid.voters`). items: number of items that every measure answers. left_out:
+    number of items with a tie or a missing value. unanimous: number of items on which all measures agree. first:
+    {measure: number of answers "the first source"}. observed, expected: observed share of agreement, and the share
+    expected by chance. fleiss_kappa, randolph_kappa: None if undefined. Fleiss' kappa depends on the listed order of
+    the sources. Randolph's kappa does not, because it assumes that both answers are equally likely.
     """
 
     measures: tuple[str, ...]
@@ -68,12 +68,12 @@ class Agreement:
 
 
 def agreement(grid: Grid) -> Agreement:
-    """Return the agreement of the voting measures; the kappas are None for fewer than two measures or without items."""
+    """Return the agreement of the voting measures. Kappas are None with fewer than two measures or without items."""
     grid = grid.only(grid.voters())
     closeness = grid.closeness()
     items = list(grid.pairs())
     sides = np.array([np.sign(closeness[t, a] - closeness[t, b]) for t, a, b in items])
-    # A tie and a missing value both become 0, "no answer"; kappa needs an answer of every rater.
+    # A tie or a missing value becomes 0, "no answer". Kappa needs an answer from every measure.
     sides = np.nan_to_num(sides.reshape(len(items), len(grid.measures))).astype(np.int64)
     answered = (sides != 0).all(axis=1)
     answers = (sides[answered] > 0).astype(np.int64)
@@ -102,19 +102,19 @@ def agreement(grid: Grid) -> Agreement:
 
 
 def _fleiss(answers: IntArray) -> tuple[float | None, float | None]:
-    """Return observed agreement and agreement expected by chance; answers: `(items, raters)` of 0 and 1."""
+    """Return the observed share of agreement, and the share expected by chance. answers: `(items, raters)`, 0 or 1."""
     items, raters = answers.shape
     if not items or raters < 2:
         return None, None
     ones = answers.sum(axis=1)
-    # Ordered pairs of raters that agree, out of all ordered pairs (Fleiss 1971).
+    # Count the ordered pairs of raters that agree (Fleiss 1971).
     agreeing = ones * (ones - 1) + (raters - ones) * (raters - ones - 1)
     share = ones.sum() / (items * raters)
     return float((agreeing / (raters * (raters - 1))).mean()), float(share**2 + (1 - share) ** 2)
 
 
 def _kappa(observed: float | None, expected: float | None) -> float | None:
-    # Expected agreement 1: all answers are the same, so no agreement beyond chance is possible.
+    # If the expected agreement is 1, all answers are the same, so no agreement beyond chance is possible.
     if observed is None or expected is None or expected == 1:
         return None
     return (observed - expected) / (1 - expected)
@@ -143,18 +143,21 @@ def _split(grid: Grid, item: tuple[int, int, int], sides: IntArray) -> Split:
 
 
 def _why(grid: Grid, item: tuple[int, int, int], sides: Sequence[Sequence[str]]) -> str:
-    """Return the reason in a sentence: one side is nearly a tie, or the measures do differ."""
+    """Return why the measures disagree on an item: one side's values are nearly equal, or the measures really differ.
+
+    item: indices of target, first and second source. sides: measures that answer "the first" and "the second".
+    """
     target, a, b = item
     readings, weak = [], []
     for measure in (name for side in sides for name in side):
         m = grid.measures.index(measure)
         x, y = (float(grid.values[target, source, m]) for source in (a, b))
         readings.append(f"{title(measure)} {number(x)} against {number(y)}")
-        # One draw has no spread; then only the relative difference decides.
+        # A single sample has no spread. In this case, only the relative difference decides.
         noise = 0.0 if grid.spread is None else float(grid.spread[target, [a, b], m].mean())
         if abs(x - y) <= max(noise, NEAR * max(abs(x), abs(y))):
             weak.append(measure)
-    # One weak side is enough: if its near ties were reversed, the measures would agree.
+    # It is enough if all values of one side are nearly equal: if they were reversed, the measures would agree.
     if any(set(side) <= set(weak) for side in sides):
         return f"{'; '.join(readings)}: nearly a tie by {listed([title(name) for name in weak])}."
     return f"{'; '.join(readings)}: the gaps are clear, so the measures react to different properties of the text."

@@ -1,7 +1,7 @@
-"""Base class of similarity measures, and the equal samples that measures compare (Dai et al. 2019, 4 and 5).
+"""Interface of similarity measures, and the equal samples that they compare (Dai et al. 2019, 4 and 5).
 
-`fit` and `compare` are separate, because fitting a source takes most of the time and serves every target. Only
-`Grid.closeness` flips signs. Everywhere else, `prefer` names the end of the values that means "closer".
+`fit` and `compare` are separate, because fitting a source takes most of the time, and the result serves every target.
+Only `Grid.closeness` flips the signs of values. Everywhere else, `prefer` says if low or high values mean "closer".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,8 @@ from core.text.words import Tokens, cutter
 class Sample:
     """Tokenised sentences drawn from one or several corpora; no sentence is empty.
 
-    seed: seed of the sample. whole: True if the sample holds every sentence of its corpora.
+    name: name of the source or target. seed: seed of the random sample. whole: True if the sample contains every
+    sentence of its corpora.
     """
 
     name: str
@@ -36,8 +37,9 @@ class Sample:
 class Measure(Protocol):
     """A measure of how close a source is to a target.
 
-    term: name and definition. summary: what it compares, in a sentence for pages. looks_at: what it compares, in one or
-    two words. columns: {further value in `Measurement.columns`: its definition}.
+    term: name and definition. prefer: "low" if low values mean "closer", else "high". summary: what the measure
+    compares, in a sentence for pages. looks_at: the same in one or two words. columns: {name of a further value in
+    `Measurement.columns`: its definition}.
     """
 
     name: ClassVar[str]
@@ -59,14 +61,14 @@ class Measure(Protocol):
         """Return a model of the source for `compare`. Errors: CorpusError if the source is too small."""
 
     def compare(self, learnt: Any, target: Sample, report: Reporter) -> Measurement:
-        """Measure the target against a fitted source.
+        """Return the value of the measure for a fitted source and a target.
 
-        learnt: result of `fit`; it is not changed. Errors: CorpusError if there is nothing to compare.
+        learnt: result of `fit` for the source; it is not changed. Errors: CorpusError if there is nothing to compare.
         """
 
 
 def measurement(measure: Measure, value: float, *, convention: str, columns: Mapping[str, float | None]) -> Measurement:
-    """Return a `Measurement` in the measure's unit and direction."""
+    """Return a value of a measure as a `Measurement`, with the measure's name, unit and direction."""
     return Measurement(
         name=measure.name,
         unit=measure.unit,
@@ -88,16 +90,17 @@ def draw(
     report: Reporter,
     part: tuple[int, int] | None = None,
 ) -> Sample:
-    """Pool `corpora` and draw sentences up to `cap` tokens (None: all), in corpus order.
+    """Pool corpora, draw sentences at random up to a number of tokens, and return them in the order of the corpora.
 
-    part: (index, number of parts) to keep one contiguous part of the draw; a part may be empty.
+    name: name of the sample. cap: maximum number of the corpora's own tokens; None: all. part: index of a part, and
+    number of parts, to keep only one contiguous part of the draw; it may be empty. With a smaller cap and the same
+    seed, a subset of the same sentences is drawn. Errors: CorpusError if no token is left.
 
-    A smaller cap with the same seed draws a subset of the same sentences. All texts, labelled or not, are tokenised by
-    one rule, because both sides of a comparison must be tokenised alike (SOURCES.md, Words). The cap counts the
-    corpora's own tokens. Errors: CorpusError if no token is left.
+    All texts, labelled or not, are tokenised by one rule, because both sides of a comparison must be tokenised alike
+    (SOURCES.md, Words).
     """
     cut = cutter(tokens)
-    # The draw covers all corpora at once, so that each contributes in proportion to its size.
+    # Draw from all corpora at once, so that each contributes in proportion to its size.
     sizes = np.concatenate([corpus.lengths() for corpus in corpora])
     rows = capped(sizes, cap, seed)
     if part:
@@ -111,7 +114,7 @@ def draw(
 
 
 def _texts(corpora: Sequence[Corpus], rows: IntArray, report: Reporter) -> Iterator[str]:
-    """Yield the texts of `rows`, ascending row numbers over the concatenated corpora."""
+    """Yield the texts of some rows of the concatenated corpora. rows: ascending row numbers."""
     start = n_read = 0
     for corpus in corpora:
         own_rows = rows[(rows >= start) & (rows < start + len(corpus))] - start
@@ -125,23 +128,24 @@ def _texts(corpora: Sequence[Corpus], rows: IntArray, report: Reporter) -> Itera
 
 
 def capped(lengths: IntArray, cap: int | None, seed: int) -> IntArray:
-    """Sample rows at random, up to `cap` tokens; return all rows if `cap` is None or large enough.
+    """Draw rows at random, up to `cap` tokens, and return them ascending, `(k,)`; at least one row is drawn.
 
-    The rows are ascending, `(k,)`. There is at least one, even if it is longer than `cap`.
+    Return all rows if `cap` is None or large enough. lengths: number of tokens of each row.
     """
     if cap is None or int(lengths.sum(dtype=np.int64)) <= cap:
         return np.arange(len(lengths))
-    # A prefix of one shuffle, so that a smaller cap gives a subset of the larger sample.
+    # Take the beginning of a random order, so that a smaller cap gives a subset of the larger sample.
     order = np.random.default_rng(seed).permutation(len(lengths))
     n = int(np.searchsorted(np.cumsum(lengths[order], dtype=np.int64), cap, side="right"))
-    # At least one sentence, even if it is longer than the cap.
+    # Take at least one row, even if it is longer than the cap.
     return np.sort(order[: max(n, 1)])
 
 
 def stretch(rows: IntArray, lengths: IntArray, which: int, of: int) -> IntArray:
-    """Return part `which` (from 0) of `of` contiguous parts with about equally many tokens.
+    """Divide rows into contiguous parts with about equally many tokens, and return the rows of one part.
 
-    lengths: tokens of each of `rows`. Parts are disjoint and cover `rows`; contiguous rows keep documents together.
+    lengths: number of tokens of each row. which: index of the part, from 0. of: number of parts. Parts are contiguous
+    to keep the sentences of a document together.
     """
     before = np.cumsum(lengths, dtype=np.int64) - lengths
     inside: IntArray = np.flatnonzero(before * of // max(int(lengths.sum(dtype=np.int64)), 1) == which)

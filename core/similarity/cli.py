@@ -71,7 +71,7 @@ def survey(answers: str, as_json: bool) -> None:
 
 
 def in_words(run_id: str) -> list[str]:
-    """Return the tables, which mark the closest source per measure, and the recommendations."""
+    """Format the result of a run: a table per target, with the closest source marked, and the recommendations."""
     lines, result = [], read(runs.get(run_id), SimilarityResult)
     for target, sentence in result.recommendation.items():
         lines += ["", *_matrix(target, similarity.rows(run_id, target)), sentence]
@@ -79,7 +79,7 @@ def in_words(run_id: str) -> list[str]:
 
 
 def _agreement(kappa: Agreement) -> list[str]:
-    """Describe how far the measures agree (Dai et al. 2019, 7.1); [] if no pair is ordered by all measures."""
+    """Describe how far the measures agree (Dai et al. 2019, 7.1); [] if no pair of sources is ordered by all."""
     if not kappa.items:
         return []
     return [
@@ -112,9 +112,10 @@ def _matrix(target: str, rows: Sequence[SimilarityRow]) -> list[str]:
 
 
 def worth_in_words(judgement: Judgement) -> list[str]:
-    """Return lines: r by all conventions (Table 4 of Dai et al. 2019), and the cost of following each measure.
+    """Format how well the measures predict F1: a table of correlations r and a sentence for each kind of model.
 
-    The test of the rule and the agreement of the measures come last.
+    The columns of a table are the conventions of r (Table 4 of Dai et al. 2019). The test of the rule and the agreement
+    of the measures come last.
     """
     lines = []
     for effect in judgement.effects:
@@ -129,7 +130,10 @@ def worth_in_words(judgement: Judgement) -> list[str]:
 
 
 def _rule(rule: Rule | None) -> list[str]:
-    """Return the better model per source, the closest first, and the advice of the rule (Dai et al. 2019, 7.2)."""
+    """Format the test of the rule (Dai et al. 2019, 7.2): per source, F1 of both models and the rule's advice.
+
+    The closest source comes first.
+    """
     if rule is None:
         return []
     wide = max(len(f"{row.target} {row.source}") for row in rule.rows)

@@ -1,12 +1,12 @@
-"""The table of closeness (targets x sources x measures), on which all conclusions rest, and tests of leads in it.
+"""The table of closeness (targets x sources x measures), from which all conclusions are drawn, and tests of leads.
 
-A measure ranks the sources of a target. Its lead is the difference between the value of the source that it ranks first
-and the value of the second. `leads` tests if a lead is larger than chance explains.
+A measure ranks the sources of a target. Its lead is the difference between the values of the sources that it ranks
+first and second. `leads` tests if a lead is larger than chance explains.
 
 For the test, the target and the sources are cut into the same number of disjoint parts. The measure is computed on the
-first part of each, on the second part of each, and so on. Each part is another target and another pair of sources, so
-the differences vary as they would between repetitions. This also holds for a source that is used whole. It is the
-method of batch means (Schmeiser 1982; SOURCES.md, Leads).
+first part of each, on the second part of each, and so on. These parts are different texts, so the differences vary as
+they would between repetitions, even for a source that is used whole. This is the method of batch means (Schmeiser 1982;
+SOURCES.md, Leads).
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,16 +17,19 @@ import numpy as np
 
 from core.results import FloatArray, Prefer
 
-FEWEST = 4  # a lead is tested only if its two sources both have a value on at least this many parts
-LEVEL = 0.05  # family-wise error rate of the leads of a target, by Holm
+# A lead is tested only if both of its sources have a value on at least this many parts.
+FEWEST = 4
+# Family-wise error rate of the tests of a target's leads (Holm).
+LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Grid:
     """Values of t targets, s sources and m measures.
 
-    values: `(t, s, m)`, NaN if a pair could not be measured. prefer: per measure, the end that means "closer". spread:
-    `(t, s, m)`, range over the random samples; None for a single sample and for a pasted table.
+    values: `(t, s, m)`, NaN if a pair could not be measured. prefer: for each measure, "low" if low values mean
+    "closer", else "high". spread: `(t, s, m)`, range over the random samples; None for a single sample, or for a pasted
+    table.
     """
 
     targets: tuple[str, ...]
@@ -37,11 +40,11 @@ class Grid:
     spread: FloatArray | None = None
 
     def closeness(self) -> FloatArray:
-        """Return `values` with signs flipped so that high is close; the only place where directions matter."""
+        """Return `values`, with the sign of some measures flipped, so that high values always mean "closer"."""
         return self.values * np.where(np.array(self.prefer) == "low", -1.0, 1.0)
 
     def closest(self, target: int) -> dict[str, str]:
-        """Return {measure: the source closest by it}, without measures that have no value or a tie for first place."""
+        """Return {measure: closest source} for a target, without measures that have no single closest source."""
         closest = {}
         for name, column in zip(self.measures, self.closeness()[target].T, strict=True):
             # fmax ignores NaN, so a pair that could not be measured does not hide the others.
@@ -51,17 +54,17 @@ class Grid:
         return closest
 
     def pairs(self) -> Iterator[tuple[int, int, int]]:
-        """Yield (target, a, b): every two sources of every target, a before b in the listed order."""
+        """Yield the indices (target, a, b) of every pair of sources of every target, with a < b."""
         for target in range(len(self.targets)):
             for a, b in combinations(range(len(self.sources)), 2):
                 yield target, a, b
 
     def voters(self) -> tuple[str, ...]:
-        """Return the measures that vote. TVC, if present, also votes for TVcC, which compares the same words."""
+        """Return the measures that vote. TVcC only votes without TVC, because both compare the same words."""
         return tuple(name for name in self.measures if not (name == "tvcc" and "tvc" in self.measures))
 
     def only(self, measures: Sequence[str]) -> "Grid":
-        """Return the grid of some of the measures."""
+        """Return the grid with only these measures."""
         at = [self.measures.index(name) for name in measures]
         return Grid(
             targets=self.targets,
@@ -74,7 +77,7 @@ class Grid:
 
 
 def number(value: float) -> str:
-    """Return a measure's value with four significant digits, as tables and sentences show it."""
+    """Format a measure's value for tables and sentences, with four significant digits."""
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
 
 
@@ -84,9 +87,9 @@ class Lead:
 
     A lead is positive if the first source is closer. whole: lead in the table. on_parts: mean lead over the parts,
     which are smaller samples. low, high: 95% interval of on_parts. p: two-sided p-value of the smaller of `whole` and
-    `on_parts`, from the standard error over the parts. parts: number of parts with a value of both sources. If there
-    are too few, on_parts, low, high and p are None. holds: True if the lead is beyond chance, with Holm's correction
-    over the target's measures.
+    `on_parts`, with the standard error over the parts. parts: number of parts with values of both sources. With too few
+    parts, on_parts, low, high and p are None. holds: True if the lead is significant, with Holm's correction over the
+    measures of the target.
     """
 
     target: str
@@ -103,9 +106,10 @@ class Lead:
 
 
 def leads(grid: Grid, target: int, by_part: FloatArray) -> list[Lead]:
-    """For each measure that has a vote and one best source, test if that source is really ahead.
+    """Test, for each voting measure with a single closest source, if this source's lead is beyond chance.
 
-    by_part: `(p, s, m)` values of the target by part, NaN if missing; sources and measures as in `grid`.
+    target: index of the target. by_part: `(p, s, m)` values on each part, NaN if missing; sources and measures as in
+    `grid`.
     """
     sign = np.where(np.array(grid.prefer) == "low", -1.0, 1.0)
     drafts = []
@@ -137,20 +141,24 @@ def leads(grid: Grid, target: int, by_part: FloatArray) -> list[Lead]:
 
 
 def in_front(column: FloatArray) -> tuple[int, int] | None:
-    """Return the two closest sources by closeness `(s,)`, closest first; None below two values, or if both tie."""
+    """Return the indices of the closest and the second closest source; None if they tie, or below two values.
+
+    column: closeness of each source, `(s,)`, NaN if missing.
+    """
     finite = np.flatnonzero(np.isfinite(column))
     if len(finite) < 2:
         return None
-    # Of three or more sources, only the first two can change the advice.
+    # With three or more sources, only the first two can change the recommendation.
     second, first = finite[np.argsort(column[finite], kind="stable")][-2:]
     return None if column[first] == column[second] else (int(first), int(second))
 
 
 def batch_means(differences: FloatArray, whole: float) -> tuple[float, float, float, float] | None:
-    """Return the mean over parts `(p,)`, its 95% interval (low, high), and the p-value of the lead.
+    """Return the mean of a lead over parts, the low and high end of its 95% interval, and its p-value.
 
-    Return None below `FEWEST` parts. whole: the lead on all text, above 0. The smaller of `whole` and the mean over
-    parts is tested. A lead is thus significant only if both the whole text and its parts show it.
+    Return None below `FEWEST` parts. differences: lead on each part, `(p,)`. whole: lead on all text, above 0. The test
+    is of the smaller of `whole` and the mean over parts. A lead is thus significant only if both the whole text and its
+    parts show it.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -165,10 +173,10 @@ def batch_means(differences: FloatArray, whole: float) -> tuple[float, float, fl
 
 
 def _holm(p: Sequence[float]) -> list[bool]:
-    """Return True per test that Holm's procedure rejects at `LEVEL`."""
+    """Return True for each p-value that is significant by Holm's procedure at `LEVEL`."""
     kept = [False] * len(p)
     for place, at in enumerate(sorted(range(len(p)), key=p.__getitem__)):
-        # Holm steps down: the first test that fails ends it, also if a later p is small.
+        # Holm's procedure ends at the first test that is not significant, even if a later p-value is small.
         if p[at] > LEVEL / (len(p) - place):
             break
         kept[at] = True

@@ -1,7 +1,8 @@
-"""`similarity`: how close every source is to every target by every measure, on several random samples of equal size.
+"""`similarity`: measure how close every source is to every target, on several random samples of equal size.
 
-home/runs/<run_id>/chunks/ppl-2-0-3.json    one comparison: measure, round, source, target; an existing one is kept
-                          words-2.json      number of distinct tokens in all samples of a round
+home/runs/<run_id>/chunks/ppl-2-0-3.json    one comparison, named by measure, round, source and target; a resumed run
+                                            keeps the files that exist
+                          words-2.json      number of distinct tokens in all samples of round 2
 """
 
 import json
@@ -31,13 +32,16 @@ from core.similarity.result import CurvePoint, SimilarityResult, SimilarityRow, 
 from core.similarity.wvv import WvvOptions
 from core.text.words import Tokens
 
-MOST = 1_000_000  # most tokens per source that `equal` takes: five sources by five targets take ten minutes
-SHRINK = 4  # each cap of the size curve is this many times smaller than the one before
-TOLERANCE = 1.05  # samples whose sizes differ by at most this factor count as equal
+# Maximum number of tokens per source for the cap `equal`. With it, five sources and five targets take ten minutes.
+MOST = 1_000_000
+# Each point of the size curve has this many times fewer tokens than the point before.
+SHRINK = 4
+# Samples whose sizes differ by at most this factor count as equal.
+TOLERANCE = 1.05
 
 
 class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
-    """Options: sources, targets, and how much text to compare."""
+    """Options of a `similarity` run: sources, targets, and how much text to compare."""
 
     target: tuple[str, ...] = option(..., "Task corpus (T_C); repeat for several.", corpus=True)
     source: tuple[str, ...] = option(..., "Candidate corpus to pre-train on; repeat for several.", corpus=True)
@@ -75,7 +79,7 @@ class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
     seed: int = option(0, "Seed of the first sample; later samples take the next numbers.", ge=0, le=2**31)
 
     def settled(self) -> Self:
-        """Replace `auto` by the installed tagger, because values of two taggers do not compare."""
+        """Replace the tagger `auto` by the installed tagger, because values of different taggers are not comparable."""
         return self.model_copy(update={"tagger": settle(self.tagger)}) if "tvcc" in self.measure else self
 
     @field_validator("target", "source", "measure")
@@ -103,7 +107,7 @@ class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """A source or target: its name in the table, and its corpora."""
+    """A source or a target. name: its name in the table. corpora: the corpora that it consists of."""
 
     name: str
     corpora: Sequence[Corpus]
@@ -115,11 +119,11 @@ class Party:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One measurement of all pairs.
+    """One round of a run, in which every source is compared with every target.
 
-    cap: most tokens per source, None for all. kind: draw (a random sample), curve (the first sample with fewer tokens),
-    or part (one part of the first sample and of the target, to test leads). part, of: index of the part, number of
-    parts.
+    cap: maximum number of tokens per source; None: all. kind: `draw` (a random sample), `curve` (the first sample with
+    fewer tokens), or `part` (one part of the first sample and of the target, to test leads). part, of: index of this
+    part, and number of parts.
     """
 
     number: int
@@ -149,14 +153,14 @@ class Study:
 
     @cached_property
     def cap(self) -> int | None:
-        """Most tokens per source; None: all."""
+        """Maximum number of tokens per source; None: all."""
         if self.config.cap_tokens == "equal":
             return min(MOST, *(source.n_tokens for source in self.sources))
         return None if self.config.cap_tokens == "none" else int(self.config.cap_tokens)
 
     @cached_property
     def rounds(self) -> list[Round]:
-        """Rounds in order: all random draws, the first draw with ever fewer tokens, the parts of the first draw."""
+        """Rounds in order: all random samples, the first sample with fewer and fewer tokens, then its parts."""
         n, seed = self.config.draws, self.config.seed
         rounds = [Round(i, seed + i, self.cap, "draw", f"draw {i + 1} of {n}") for i in range(n)]
         largest = self.cap or max(source.n_tokens for source in self.sources)
@@ -169,7 +173,7 @@ class Study:
         return rounds
 
     def of_kind(self, kind: Literal["draw", "curve", "part"]) -> list[Round]:
-        """Return the rounds of one kind."""
+        """Return the rounds of this kind, in order."""
         return [each for each in self.rounds if each.kind == kind]
 
     def cells(self) -> Iterator[tuple[str, Round, int, int]]:
@@ -184,7 +188,7 @@ class Study:
         return self.context.run.chunks / f"{name}-{each.number}-{i}-{j}.json"
 
     def sample(self, party: Party, cap: int | None, each: Round) -> Sample:
-        """Draw the sample of a source or target for a round."""
+        """Draw the sample of a source or target for a round. cap: maximum number of tokens; None: all."""
         return draw(
             party.corpora,
             name=party.name,
@@ -198,7 +202,10 @@ class Study:
 
 
 def grouped(corpora: Sequence[Corpus], together: Sequence[str]) -> list[list[Corpus]]:
-    """Group the sources that count as one, at the position of the first one. Errors: ConfigError."""
+    """Return groups of corpora; each group counts as one source, at the position of its first corpus.
+
+    together: positions of the corpora of a group, from 1, such as "1+2". Errors: ConfigError for an invalid position.
+    """
     groups = [[int(place) - 1 for place in group.split("+")] for group in together]
     named = [place for group in groups for place in group]
     if len(named) != len(set(named)) or not all(0 <= place < len(corpora) for place in named):
@@ -208,7 +215,7 @@ def grouped(corpora: Sequence[Corpus], together: Sequence[str]) -> list[list[Cor
 
 
 def parties(groups: Sequence[Sequence[Corpus]]) -> list[Party]:
-    """Name each group after its corpora, with a part of the fingerprint if two names would be equal."""
+    """Name each group of corpora after its corpora; add a part of the fingerprint if two names would be equal."""
     names = [" + ".join(corpus.name for corpus in group) for group in groups]
     return [
         Party(name if names.count(name) == 1 else f"{name} ({group[0].fingerprint[:6]})", group)
@@ -218,7 +225,10 @@ def parties(groups: Sequence[Sequence[Corpus]]) -> list[Party]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One comparison; `SimilarityRow` is the mean of several. problem: "" if there is a value."""
+    """Result of one comparison in one round. `SimilarityRow` is the mean over several rounds.
+
+    whole: True if all text of the source was used. problem: why there is no value, or "".
+    """
 
     source_tokens: int
     target_tokens: int
@@ -230,17 +240,17 @@ class Cell:
     notes: Sequence[str]
 
 
-Cells = Mapping[tuple[str, int, int, int], Cell]  # {(measure, round, source, target): its cell}
+Cells = Mapping[tuple[str, int, int, int], Cell]  # {(measure, round, source, target): result of the comparison}
 
 
 def run(config: SimilarityConfig, job: Job) -> SimilarityResult:
-    """Measure every round, then summarise. Only numbers are stored."""
+    """Compare all sources with all targets in every round, and return the summary. No text is stored."""
     study = Study(config, job)
     sizes = [
         min(each.cap or party.n_tokens, party.n_tokens) // each.of for each in study.rounds for party in study.sources
     ]
     n = len(config.measure)
-    # Progress: one part per round, source and measure, weighted by sample size. Speed is judged per round.
+    # Progress has one part per round, source and measure, weighted by sample size. Its speed is estimated per round.
     parts = Parts(study.context, [size for size in sizes for _ in range(n)], judged=n * len(study.sources))
     for each in study.rounds:
         _measure(study, each, parts)
@@ -253,7 +263,7 @@ def run(config: SimilarityConfig, job: Job) -> SimilarityResult:
 
 
 def _measure(study: Study, each: Round, parts: Parts) -> None:
-    """Make the missing comparisons of a round; a source is fitted once for all targets."""
+    """Make and store the comparisons of a round that do not exist yet. A source is fitted once for all targets."""
     if all(study.path(*cell).exists() for cell in study.cells() if cell[1] is each):
         return
     targets = [study.sample(target, study.config.target_tokens, each) for target in study.targets]
@@ -278,7 +288,7 @@ def _measure(study: Study, each: Round, parts: Parts) -> None:
 
 
 def _vocabulary_size(study: Study, each: Round, targets: Sequence[Sample]) -> int:
-    """Return the number of distinct tokens in all samples of a round; 0 unless perplexity needs it."""
+    """Return the number of distinct tokens in all samples of a round; 0 if perplexity, which needs it, is not used."""
     if "ppl" not in study.config.measure:
         return 0
     path = study.context.run.chunks / f"words-{each.number}.json"
@@ -294,9 +304,10 @@ def _vocabulary_size(study: Study, each: Round, targets: Sequence[Sample]) -> in
 def _compare(
     context: RunContext, measure: Measure, source: Sample, targets: Mapping[int, Sample], *, aloud: bool
 ) -> Iterator[tuple[int, Cell]]:
-    """Yield (target, cell) per target. If a pair cannot be measured, its cell states the problem and has no value.
+    """Yield (index of the target, comparison with the source) for each target.
 
-    aloud: False drops the notes. Rounds with fewer tokens, or on parts, would always cause notes on size.
+    If a pair cannot be measured, its comparison has no value and states the problem. aloud: False to drop all notes,
+    because rounds with fewer tokens or on parts would always cause notes on size.
     """
     fit_report = PairReporter(context, source.name, aloud)
     learnt, problem = None, ""
@@ -329,13 +340,13 @@ def _compare(
 
 
 def _check_tokens(sample: Sample) -> None:
-    """Check that a sample has a token. Errors: CorpusError, for example for a part of a very short text."""
+    """Raise CorpusError if a sample has no token, which happens for a part of a very short text."""
     if not sample.n_tokens:
         raise CorpusError(f"{sample.name}: has too few sentences for so many parts; set fewer parts.")
 
 
 class PairReporter:
-    """Reporter of one comparison: forwards everything, and prefixes notes with the name of the pair."""
+    """Reporter of one comparison. It forwards all reports to the run, and puts the pair's name before each note."""
 
     def __init__(self, context: RunContext, about: str, aloud: bool) -> None:
         self._context, self._about, self._aloud = context, about, aloud
@@ -350,7 +361,7 @@ class PairReporter:
 
 
 def summarise(study: Study, cells: Cells) -> SimilarityResult:
-    """Return the table, the agreement of the measures, the recommendation and the warnings."""
+    """Return the result of a run: table, agreement of the measures, recommendations and warnings."""
     rows = [
         _row(study, name, i, j, cells)
         for j in range(len(study.targets))
@@ -379,7 +390,10 @@ def summarise(study: Study, cells: Cells) -> SimilarityResult:
 
 
 def _row(study: Study, name: str, i: int, j: int, cells: Cells) -> SimilarityRow:
-    """Return a row of the table: the mean over the draws, and how this mean was computed."""
+    """Return a row of the table: the mean over the random samples, and how it was computed.
+
+    name: measure. i, j: index of the source and of the target.
+    """
     measure, config = MEASURES[name], study.config
     by_draw = [cells[name, each.number, i, j] for each in study.of_kind("draw")]
     measured = [cell for cell in by_draw if cell.value is not None]
@@ -415,18 +429,19 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _leads(study: Study, cells: Cells, grid: Grid, target: int) -> list[Lead]:
-    """Test the leads of one target; `grid` has sources and measures in the order of the study."""
+    """Test the leads of one target. grid: table with the sources and measures in the order of `study`."""
     sources, names = range(len(study.sources)), study.config.measure
     values = [
         [[cells[name, each.number, i, target].value for name in names] for i in sources]
         for each in study.of_kind("part")
     ]
-    by_part = np.array(values, dtype=float).reshape(len(values), len(sources), len(names))  # None becomes NaN
+    # numpy turns None into NaN.
+    by_part = np.array(values, dtype=float).reshape(len(values), len(sources), len(names))
     return leads(grid, target, by_part)
 
 
 def _curve(study: Study, cells: Cells) -> list[CurvePoint]:
-    """Return the values of the first draw with all its tokens and with fewer, fewest first."""
+    """Return the size curve: values for smaller and smaller parts of the first sample, the smallest first."""
     rounds = [*reversed(study.of_kind("curve")), study.rounds[0]]
     points = [(each, cell) for each in rounds if len(rounds) > 1 for cell in study.cells() if cell[1] is each]
     return [
@@ -457,7 +472,7 @@ def _warnings(study: Study, rows: Sequence[SimilarityRow]) -> list[str]:
     whole = [row.source for row in rows if row.whole]
     if study.config.draws > 1 and whole and len(set(whole)) < len(sizes):
         names = listed(list(dict.fromkeys(whole)))
-        # Draws of the other sources change the shared vocabulary, so perplexity still varies a little.
+        # Samples of the other sources change the shared vocabulary, so perplexity still varies a little.
         warnings.append(
             f"Every draw used the whole text of {names}, so the ranges do not show how other text would vary."
         )
@@ -476,13 +491,16 @@ def _warnings(study: Study, rows: Sequence[SimilarityRow]) -> list[str]:
 
 
 def _derived_from(source: Party, targets: Sequence[Party]) -> bool:
-    """Return True if Winnow drew a corpus of the source from a target."""
+    """Return True if the source contains a corpus that Winnow drew from one of the targets."""
     marks = {corpus.fingerprint for target in targets for corpus in target.corpora}
     return any(corpus.origin.get("from") in marks for corpus in source.corpora)
 
 
 def _ppl_readings(rows: Sequence[SimilarityRow]) -> list[str]:
-    """Warn if PPL's mean over sentences and the PPL of the target as one text disagree on the closest source."""
+    """Return a warning if two forms of perplexity disagree on the closest source, else [].
+
+    The forms are the mean over sentences, and the perplexity of the target as one text. rows: PPL rows of one target.
+    """
     whole = {row.source: corpus for row in rows if (corpus := row.columns.get("corpus")) is not None}
     mean = {row.source: row.value for row in rows if row.source in whole and row.value is not None}
     if not whole or (first := min(mean, key=mean.__getitem__)) == (other := min(whole, key=whole.__getitem__)):

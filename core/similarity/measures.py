@@ -1,4 +1,4 @@
-"""Measures of similarity between a source and a target, by name. PPL, TVC and TVcC are here; WVV is in `wvv.py`."""
+"""Measures of similarity between a source and a target: PPL, TVC and TVcC. WVV is in `wvv.py`."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -19,8 +19,10 @@ from core.terms import SHARED, SHARED_CONTENT, SURPRISE, Term
 from core.text.content import FUNCTION_WORDS
 from core.text.words import is_alphanumeric
 
-FREQUENT = 3  # sentences in which a word must occur to count for `overlap`; rarer words are often names or misspellings
-_ENGLISH = 0.2  # least share of function words in English text; English prose has 0.35 to 0.5
+# A word must occur in at least this many sentences to count for `overlap`. Rarer words are often names or misspellings.
+FREQUENT = 3
+# A text counts as English if at least this share of its tokens are function words. English prose has 0.35 to 0.5.
+_ENGLISH = 0.2
 
 
 class PplOptions(Config):
@@ -31,12 +33,12 @@ class PplOptions(Config):
 
 
 class Ppl:
-    """Perplexity (PPL): mean over the target's sentences of P(sentence)^(-1/N) under a Kneser-Ney model of the source.
+    """Perplexity (PPL): mean of P(sentence)^(-1/N) over the target's sentences of N tokens (Dai et al. 2019, 4.2).
 
-    Dai et al. 2019, 4.2. The paper prints the sum over sentences, but its values can only be means. Sum and mean rank
-    sources alike for one target (SOURCES.md, Perplexity of a corpus). All models share one closed vocabulary of size V,
-    taken from all sources and targets. Otherwise a source with few words would look close for that reason alone. An
-    unknown word gets 1/V of the probability that the model keeps for unknown words.
+    P is a Kneser-Ney model of the source. The paper prints the sum over sentences, but its values can only be means.
+    For one target, sum and mean rank sources alike (SOURCES.md, Perplexity of a corpus). All models share one closed
+    vocabulary of V words, taken from all sources and targets. Otherwise, a source with few distinct words would look
+    close for this reason alone. An unknown word gets 1/V of the probability that the model keeps for unknown words.
     """
 
     name: ClassVar[str] = "ppl"
@@ -56,7 +58,7 @@ class Ppl:
 
     def __init__(self, options: PplOptions, *, seed: int, vocabulary_size: int) -> None:
         self._order, self._end = options.order, not options.skip_end
-        self._size = vocabulary_size + 2  # <unk> and </s> are words too
+        self._size = vocabulary_size + 2  # The model counts <unk> and </s> as words, too.
 
     def fit(self, source: Sample, report: Reporter) -> KneserNey:
         return KneserNey.fit(source.sentences, order=self._order, vocabulary_size=self._size, report=report)
@@ -74,7 +76,7 @@ class Ppl:
             report.note(
                 f"perplexity: the source contains no word of {target.name}, so the value has no further meaning."
             )
-        # Sentences without a known word have no perplexity here. They are left out, because the mean would be NaN.
+        # Without unknown words, some sentences are empty and have no perplexity. Leave them out of the mean.
         known = scores.perplexities(count_end=self._end, exclude_oov=True)
         columns = {
             "sum": float(perplexities.sum()),
@@ -93,10 +95,10 @@ class Ppl:
 
 
 class Tvc:
-    """Target vocabulary covered (TVC): |V(source) ∩ V(target)| / |V(target)|, percent; V = unique tokens.
+    """Target vocabulary covered (TVC): |V(source) ∩ V(target)| / |V(target)|, percent; V is the set of distinct tokens.
 
-    Dai et al. 2019, 4.1; called VIR in their slides. V includes punctuation and digits. TVC is not symmetric. It grows
-    with the size of the source, so compare only sources of one size.
+    See Dai et al. 2019, 4.1, who call it VIR in their slides. V includes punctuation and digits. TVC is not symmetric.
+    It grows with the size of the source, so compare only sources of equal size.
     """
 
     name: ClassVar[str] = "tvc"
@@ -112,7 +114,7 @@ class Tvc:
     Options: ClassVar[type[Config]] = Config
 
     def __init__(self, options: Config, *, seed: int, vocabulary_size: int) -> None:
-        """Take no options, because the sample sets case and tokens."""
+        """Ignore all options. Case and tokens are options of the sample."""
 
     def fit(self, source: Sample, report: Reporter) -> Counter[str]:
         """Return {word: number of sentences of the source that contain the word}."""
@@ -137,12 +139,15 @@ def _covered(source: Collection[str], target: Collection[str]) -> float:
 
 
 def _sentence_counts(sample: Sample) -> Counter[str]:
-    # Count sentences, not occurrences: ten repetitions in one sentence are one piece of evidence.
+    # Count sentences, not occurrences, because ten repetitions in one sentence say no more than one.
     return Counter(chain.from_iterable(map(set, sample.sentences)))
 
 
 def _frequent(sentence_counts: Counter[str]) -> set[str]:
-    """Return the frequent words in lower case, without function words and punctuation."""
+    """Return the words that occur in at least `FREQUENT` sentences, in lower case, without function words.
+
+    Tokens without a letter or digit are left out. sentence_counts: {word: number of sentences}.
+    """
     return {
         word.lower()
         for word, n in sentence_counts.items()
@@ -157,11 +162,11 @@ class TvccOptions(Config):
 
 
 class Tvcc:
-    """Content words covered (TVcC): |C(source) ∩ C(target)| / |C(target)|, percent.
+    """Content words covered (TVcC): |C(source) ∩ C(target)| / |C(target)|, percent; C is the set of content words.
 
-    C = tokens tagged noun, verb or adjective at least once (Dai et al. 2019, 4.1; called VCcR or VcIR in their slides).
-    Proper nouns are nouns; adverbs are left out. The paper names no tagger. Values of two taggers cannot be compared,
-    so the convention names the tagger.
+    A content word is a token tagged as noun, verb or adjective at least once. See Dai et al. 2019, 4.1, who call the
+    measure VCcR or VcIR in their slides. Proper nouns count as nouns; adverbs are left out. The paper names no tagger.
+    Values of different taggers cannot be compared, so each value is shown with its tagger.
     """
 
     name: ClassVar[str] = "tvcc"
@@ -177,10 +182,10 @@ class Tvcc:
 
     def __init__(self, options: TvccOptions, *, seed: int, vocabulary_size: int) -> None:
         self._tagger: WordTagger = load_word_tagger(options.tagger)
-        self._content: dict[str, frozenset[str]] = {}  # each target is tagged once for all sources
+        self._content: dict[str, frozenset[str]] = {}  # Cached per target, to tag a target once for all sources.
 
     def fit(self, source: Sample, report: Reporter) -> frozenset[str]:
-        """Return the content words of the source."""
+        """Return the set of content words of the source."""
         return self._tagger.content(source.sentences, report)
 
     def compare(self, learnt: frozenset[str], target: Sample, report: Reporter) -> Measurement:
@@ -192,7 +197,7 @@ class Tvcc:
                 f"{target.name}: holds no content word according to the {self._tagger.name}; leave tvcc out."
             )
         english = sum(word.lower() in FUNCTION_WORDS for word in chain.from_iterable(target.sentences))
-        # A note, not an error: every tagger of the chain is for English, and finds "content words" in any language.
+        # Only warn: all taggers are for English, but find "content words" in any language.
         if (share := english / target.n_tokens) < _ENGLISH:
             report.note(
                 f"{SHARED_CONTENT.word}: only {share:.0%} of the tokens of {target.name} are English function words; "
@@ -203,22 +208,22 @@ class Tvcc:
         return measurement(self, _covered(learnt, content), convention=convention, columns={})
 
 
-MeasureName = Literal["ppl", "wvv", "tvc", "tvcc"]  # the order of the command line and the page
+MeasureName = Literal["ppl", "wvv", "tvc", "tvcc"]  # in the order in which the page and the command show them
 MEASURES: Mapping[str, type[Measure]] = {measure.name: measure for measure in (Ppl, Wvv, Tvc, Tvcc)}
 
 
 def make_measure(name: str, options: Mapping[str, object], *, seed: int, vocabulary_size: int) -> Measure:
-    """Return a measure ready to fit. options: options of all measures; each takes its own."""
+    """Create a measure by name. options: {option: value} for all measures; the measure uses only its own options."""
     kind = MEASURES[name]
     own = {key: value for key, value in options.items() if key in kind.Options.model_fields}
     return kind(kind.Options.parse(own), seed=seed, vocabulary_size=vocabulary_size)
 
 
 def title(name: str) -> str:
-    """Return the plain word for a measure; another name is returned as it is."""
+    """Return the full name of a measure, such as "perplexity"; return an unknown name unchanged."""
     return MEASURES[name].term.word if name in MEASURES else name
 
 
 def symbol(name: str) -> str:
-    """Return the papers' symbol of a measure; another name is returned as it is."""
+    """Return the symbol of a measure in the papers, such as "PPL"; return an unknown name unchanged."""
     return MEASURES[name].term.symbol if name in MEASURES else name

@@ -1,7 +1,7 @@
-"""Content words of a text: nouns, verbs and adjectives.
+"""Find the content words of a text: nouns, verbs and adjectives.
 
-spaCy tags them if one of its models is installed, else NLTK if its data is installed. Otherwise a list of function
-words decides (SOURCES.md, Content words). Nothing is downloaded.
+spaCy tags the text if one of its models is installed, else NLTK if its data is installed. Otherwise all words that are
+not in a list of function words count (SOURCES.md, Content words). Nothing is downloaded.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ from core.text.content import content_words
 Choice = Literal["auto", "spacy", "nltk", "built-in"]
 Sentences = Sequence[Sequence[str]]
 
-_BLOCK = 500  # sentences between reports
+_BLOCK = 500  # number of sentences after which progress is reported
 _NLTK_DATA = ("averaged_perceptron_tagger_eng", "averaged_perceptron_tagger")
 _OPEN = frozenset({"NOUN", "PROPN", "VERB", "ADJ"})
 _PENN = ("NN", "VB", "JJ")
@@ -26,16 +26,20 @@ _PENN = ("NN", "VB", "JJ")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordTagger:
-    """A tagger. name: shown with every value. content: function that returns words tagged as content at least once."""
+    """A part-of-speech tagger.
+
+    name: shown with every value. content: function that returns all words that are tagged as content words at least
+    once.
+    """
 
     name: str
     content: Callable[[Sentences, Reporter], frozenset[str]]
 
 
 def settle(choice: Choice) -> Choice:
-    """Return the tagger to use; for auto, the first one that is installed.
+    """Return the tagger to use; for `auto`, the first tagger that is installed.
 
-    Errors: ConfigError if it is not installed.
+    Errors: ConfigError if the chosen tagger is not installed.
     """
     installed: dict[Choice, bool] = {"spacy": bool(_spacy_model()), "nltk": _nltk_is_here(), "built-in": True}
     if choice == "auto":
@@ -46,7 +50,7 @@ def settle(choice: Choice) -> Choice:
 
 
 def load_word_tagger(choice: Choice = "auto") -> WordTagger:
-    """Load the tagger of `choice`. Errors: ConfigError if it is not installed."""
+    """Load the chosen tagger. Errors: ConfigError if it is not installed."""
     return {"spacy": _spacy, "nltk": _nltk, "built-in": _built_in}[settle(choice)]()
 
 
@@ -59,12 +63,12 @@ def _built_in() -> WordTagger:
 
 
 def _spacy_model() -> str | None:
-    """Return the installed model to use, preferably an English one."""
+    """Return the name of an installed spaCy model, preferably an English one; None without spaCy or a model."""
     try:
         names = import_module("spacy").util.get_installed_models()
     except ImportError:
         return None
-    # Sorted by name, so that the model does not depend on the order of the packages.
+    # Choose by name, so that the choice does not depend on the order in which spaCy lists the models.
     return min(names, key=lambda name: (not name.startswith("en_core_web"), name), default=None)
 
 
@@ -77,7 +81,7 @@ def _spacy() -> WordTagger:
     def content(sentences: Sentences, report: Reporter) -> frozenset[str]:
         tagged_words: set[str] = set()
         for block in _blocks(sentences, report):
-            # Use the sample's own tokens: spaCy's tokenizer would make words that the other corpus cannot have.
+            # Keep the sample's tokens, because spaCy's tokenizer would make words that the other corpus cannot have.
             texts = (document(pipeline.vocab, words=list(words)) for words in block)
             tagged_words.update(token.text for each in pipeline.pipe(texts) for token in each if token.pos_ in _OPEN)
         return frozenset(tagged_words)

@@ -16,9 +16,10 @@ _ENDS = {"high": "higher is closer", "low": "lower is closer"}
 def similarity_bars(
     rows: Sequence[SimilarityRow], titles: Mapping[str, str], best: Mapping[str, float | None]
 ) -> go.Figure:
-    """Draw one panel per measure with one bar per source, the closest in colour. Whiskers span the draws.
+    """Draw a panel per measure with a bar per source. The closest source has another colour.
 
-    rows: `measurements` of one target. titles: {measure: heading}. best: {measure: the closest value}.
+    Whiskers span the values of the random samples. rows: `measurements` of one target. titles: {measure: heading}.
+    best: {measure: value of the closest source, or None}.
     """
     measures = list(dict.fromkeys(row.measure for row in rows))
     sources = labels(row.source for row in rows)
@@ -53,7 +54,7 @@ def similarity_bars(
 def _columns(
     rows: Sequence[SimilarityRow], measures: Sequence[str], titles: Mapping[str, str], height: int
 ) -> go.Figure:
-    """Return empty panels side by side, with the sources' names at the left; headings say which values are better."""
+    """Return empty panels side by side, one per measure. Each heading says if higher or lower values are closer."""
     ends = {row.measure: _ENDS[row.prefer] for row in rows}
     headings = [f"<b>{plain(titles[m])}</b><br>{ends[m]}" for m in measures]
     fig = make_subplots(1, len(measures), shared_yaxes=True, subplot_titles=headings, horizontal_spacing=0.03)
@@ -68,7 +69,7 @@ def _columns(
 
 
 def size_curve(points: Sequence[CurvePoint], title: str) -> go.Figure:
-    """Plot a measure against the tokens of the source, a line per source. points: for one target and one measure."""
+    """Plot a measure against the number of tokens, with a line per source. points: of one target and one measure."""
     fig = figure(300, x="tokens of the source", y=plain(title))
     for number, (source, label) in enumerate(labels(point.source for point in points).items()):
         valued = [point for point in points if point.source == source and point.value is not None]

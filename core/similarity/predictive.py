@@ -1,7 +1,7 @@
-"""Test if measures predict F1: correlation, regret, chance, and the rule on word vectors (Dai et al. 2019, 7.2).
+"""Test if similarity measures predict F1: correlation, regret, permutation test, and a rule (Dai et al. 2019, 7.2).
 
-For language models, Table 4 of the paper holds Pearson's r per target over all single runs, averaged over targets
-(SOURCES.md, Prediction of F1). With few targets every number here is uncertain; the interval shows how uncertain.
+For language models, Table 4 of the paper reports Pearson's r per target over all single runs, averaged over targets
+(SOURCES.md, Prediction of F1). With few targets, every number is uncertain; the interval shows how uncertain.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,22 +25,28 @@ CONVENTIONS: Mapping[str, str] = {
     "centred": "correlation over all sources and targets at once, after subtracting each target's mean",
     "spearman": "correlation of ranks per target over the means of its sources, then the mean over targets",
 }
-ENOUGH = 4  # least number of targets for an interval, and least number of sources of each of these targets
-CLOSEST = 0.9999  # |r| is clipped to this value, so that Fisher's z stays finite
-ORDERS = 20_000  # most orders that are enumerated or drawn for a p-value, because a page waits for them
-SAME = 1e-9  # smaller differences in r are rounding errors
-FEWEST_ADVISED = 4  # fewest sources with advice for a p-value; a useless rule gets 3 of 3 right in 1 of 6 cases
+# An interval of r needs at least this many targets, each with at least this many sources.
+ENOUGH = 4
+# |r| is limited to this value, so that Fisher's z is finite.
+CLOSEST = 0.9999
+# Maximum number of orders that a permutation test computes, because a page waits for it.
+ORDERS = 20_000
+# Differences in r below this value are rounding errors.
+SAME = 1e-9
+# The rule gets a p-value only with at least this many advised sources. By chance, a useless rule is right for 3 of 3
+# sources in 1 of 6 cases.
+FEWEST_ADVISED = 4
 Model = Literal["language model", "word vectors"]
 _Float64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcomes:
-    """F1 in percent after training with each source.
+    """F1 in percent of models that were trained with each source, for one kind of model.
 
-    mean, sd, runs: `(t, s)`. If nothing was trained, mean is NaN, sd and runs are 0. sd divides by the number of runs
-    n, not by n - 1.
-    none: `(t,)` F1 without a source, NaN if unknown.
+    name: kind of model. mean, sd, runs: `(t, s)` mean and standard deviation of F1, and number of runs n, for each
+    target and source. Without runs, mean is NaN, and sd and runs are 0. sd divides by n, not by n - 1. none: `(t,)` F1
+    without a source, NaN if unknown.
     """
 
     name: str
@@ -54,8 +60,8 @@ class Outcomes:
 class Coefficient:
     """Correlation r of a measure with the change of F1, by one convention.
 
-    interval: 95% interval by Fisher's z over targets, if there are at least four. value or interval is None if there
-    are too few sources or targets. targets: number of targets with a defined r.
+    value: r; None with too few sources. interval: 95% interval by Fisher's z over targets. It needs four targets with
+    four sources each, and is None for conventions that pool targets. targets: number of targets with a defined r.
     """
 
     value: float | None
@@ -65,10 +71,10 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The cost of taking a measure's first source for one target.
+    """What it costs to follow a measure for one target, that is, to take the source that it ranks first.
 
-    lost: F1 points behind the best source. p: p-value of Welch's test of this loss; None if the source is the best or
-    was trained only once.
+    taken: this source. best: source with the highest F1. lost: difference of their F1 in points. p: p-value of Welch's
+    test of this difference; None if `taken` is the best source, or if one of the two was trained only once.
     """
 
     target: str
@@ -80,10 +86,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regret:
-    """F1 points lost by taking the source that a measure puts first.
+    """F1 points lost by following a measure, that is, by always taking the source that it ranks first.
 
-    hits: targets for which this source was the best. mean: mean loss over targets. random: expected loss of a source
-    drawn at random. concordant: number of pairs of sources, out of `pairs`, that the measure orders as F1 does.
+    hits: number of `targets` for which this source was the best. mean: mean loss over targets. random: expected loss of
+    a source drawn at random. concordant: number of pairs of sources, of all `pairs`, that the measure orders as F1
+    does. choices: the loss for each target.
     """
 
     measure: str
@@ -100,9 +107,9 @@ class Regret:
 class Chance:
     """Permutation p-values of r, one-sided: closer is better.
 
-    by_measure: {measure: share of the shuffled orders of the sources whose r is at least the observed r}. best: share
-    of the orders in which the highest r of all measures is at least the highest observed r. orders: number of orders,
-    the observed one included. exact: True if all possible orders were computed.
+    by_measure: {measure: share of orders of the sources in which its r is at least the observed r}. best: share of
+    orders in which the highest r of all measures is at least the highest observed r. orders: number of orders,
+    including the observed order. exact: True if all possible orders were computed.
     """
 
     by_measure: Mapping[str, float]
@@ -115,9 +122,10 @@ class Chance:
 class Advised:
     """A source of a target for which both a language model and word vectors were trained.
 
-    place: rank by closeness among `of` sources, 1 is the closest; ties share their mean. advice: model that the rule
-    advises, None for the middle source. better: model with the higher F1, None if equal. f1: percent, (language model,
-    word vectors). interval: 95% interval of the difference over runs; None for one run or without spread.
+    place: rank by closeness among `of` sources, from 1 for the closest; ties share their mean rank. advice: model that
+    the rule advises; None for the middle source. better: model with the higher F1; None if equal. f1: F1 of the
+    language model and of the word vectors, percent. interval: 95% interval of their difference over runs; None for one
+    run or without spread.
     """
 
     target: str
@@ -131,7 +139,7 @@ class Advised:
 
     @property
     def clear(self) -> bool:
-        """True if the interval excludes 0."""
+        """True if the interval of the difference excludes 0."""
         return self.interval is not None and self.interval[0] * self.interval[1] > 0
 
 
@@ -139,10 +147,10 @@ class Advised:
 class Rule:
     """Test of the rule (see `rule`) on all sources.
 
-    right: number of the `advised` sources whose mean F1 agrees with the advice. chance: expected number if the advice
-    were shuffled within each target. p: probability of at least `right` under that shuffling; None below
-    FEWEST_ADVISED. clear_right, clear: the same counts for sources whose interval excludes 0. sentence: the result in
-    words.
+    right: number of the `advised` sources for which the advised model has the higher mean F1. chance: expected value of
+    `right` if the advice were shuffled within each target. p: probability of at least `right` under this shuffling;
+    None below `FEWEST_ADVISED`. clear_right, clear: `right` and `advised` for sources whose interval excludes 0 only.
+    sentence: the result in words.
     """
 
     rows: Sequence[Advised]
@@ -156,7 +164,11 @@ class Rule:
 
 
 def outcomes_of(name: str, runs: Mapping[tuple[int, int], Sequence[float]], none: FloatArray, sources: int) -> Outcomes:
-    """Return outcomes from the F1 of single runs, {(target, source): [percent, one per run]}."""
+    """Return outcomes from the F1 of single runs.
+
+    name: kind of model. runs: {(target, source): F1 of each run, percent}. none: F1 without a source, by target.
+    sources: number of sources.
+    """
     shape = (len(none), sources)
     mean, sd, n = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape)
     for at, values in runs.items():
@@ -165,8 +177,8 @@ def outcomes_of(name: str, runs: Mapping[tuple[int, int], Sequence[float]], none
 
 
 def correlations(grid: Grid, outcomes: Outcomes) -> dict[str, dict[str, Coefficient]]:
-    """Correlate every measure with the change of F1: {measure: {convention: r}}."""
-    # Without a baseline, use F1 itself: subtracting a constant per target changes no r within the target.
+    """Correlate every measure with the change of F1. Return {measure: {convention: r}}."""
+    # Without a baseline, use F1 itself, because subtracting one value per target changes no r within a target.
     change = outcomes.mean - np.nan_to_num(outcomes.none)[:, None]
     table: dict[str, dict[str, Coefficient]] = {}
     for m, measure in enumerate(grid.measures):
@@ -177,21 +189,24 @@ def correlations(grid: Grid, outcomes: Outcomes) -> dict[str, dict[str, Coeffici
 
 
 def _sums(convention: str, x: FloatArray, y: FloatArray, outcomes: Outcomes, there: npt.NDArray[np.bool_]) -> _Float64:
-    """Return a row per usable target, `(k, 7)`: n, the sums of x, y, xx, yy, xy, and the number of sources."""
+    """Return a row per usable target, `(k, 7)`: n, the sums of x, y, xx, yy and xy, and the number of sources.
+
+    x: value of the measure, `(t, s)`. y: change of F1, `(t, s)`. there: True for pairs that have both.
+    """
     rows = []
     for target in range(len(x)):
         if convention == "pooled" and np.isnan(outcomes.none[target]):
-            continue  # without a baseline, the change of F1 is unknown
+            continue  # Without a baseline, the change of F1 is unknown.
         here = there[target]
         a, b = x[target, here].astype(np.float64), y[target, here].astype(np.float64)
         weight, extra = np.ones(len(a)), 0.0
         if convention == "runs":
             weight = np.maximum(outcomes.runs[target, here], 1)
-            # Variation of single runs around their means.
+            # Add the variation of the single runs around their means to the sum of yy.
             extra = float((weight * outcomes.sd[target, here] ** 2).sum())
         if convention == "spearman":
             a, b = _ranks(a), _ranks(b)
-        if convention != "pooled":  # centring changes no r within a target and keeps the sums exact
+        if convention != "pooled":  # Centring changes no r within a target, and keeps rounding errors small.
             if len(a) < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
                 continue
             a, b = (values - np.average(values, weights=weight) for values in (a, b))
@@ -209,14 +224,17 @@ def _coefficient(convention: str, table: _Float64) -> Coefficient:
     value = float(rs.mean()) if k else np.nan
     return Coefficient(
         value=value if np.isfinite(value) else None,
-        # Sources of one target share its test set, so targets are the independent units; pooled r has no interval.
+        # Only targets are independent, because the sources of a target share its test set. Pooled r has no interval.
         interval=None if whole else _interval(rs[table[:, 6] >= ENOUGH]),
         targets=k,
     )
 
 
 def _interval(rs: _Float64) -> tuple[float, float] | None:
-    """Return a 95% interval by Student's t over targets on Fisher's z, or None below four targets."""
+    """Return the 95% interval of the mean r, by Student's t on Fisher's z; None below four targets.
+
+    rs: r of each target.
+    """
     from scipy.special import stdtrit
 
     if len(rs) < ENOUGH:
@@ -227,7 +245,7 @@ def _interval(rs: _Float64) -> tuple[float, float] | None:
 
 
 def _r(sums: _Float64) -> _Float64:
-    """Return Pearson's r from `(..., 6)` sums; NaN if one side does not vary."""
+    """Return Pearson's r, NaN if x or y does not vary. sums: `(..., 6)`, n and the sums of x, y, xx, yy and xy."""
     columns: list[_Float64] = list(np.moveaxis(sums, -1, 0))
     n, x, y, xx, yy, xy = columns
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -243,7 +261,7 @@ def _ranks(values: _Float64) -> _Float64:
 
 
 def regrets(grid: Grid, outcomes: Outcomes) -> list[Regret]:
-    """Return one regret per measure over the trained sources; targets with fewer than two of them are left out."""
+    """Return the regret of each measure. Targets with fewer than two trained sources are left out."""
     return [_regret(grid, outcomes, m) for m in range(len(grid.measures))]
 
 
@@ -254,13 +272,13 @@ def _regret(grid: Grid, outcomes: Outcomes, m: int) -> Regret:
         both = np.flatnonzero(np.isfinite(close) & np.isfinite(f1))
         if len(both) < 2:
             continue
-        # argmax takes the first of equals on both sides, so the listed order of the sources breaks ties.
+        # argmax returns the first of equal values, so the listed order of the sources breaks ties.
         choices.append(
             _choice(grid, outcomes, target, int(both[np.argmax(close[both])]), int(both[np.argmax(f1[both])]))
         )
-        # The expected loss of a random source; drawing one would only add noise.
+        # Take the expected loss of a random source, because drawing a source would only add noise.
         random.append(f1[both].max() - f1[both].mean())
-        # Each pair occurs twice in the table, in both orders, so the sum is halved; ties do not count.
+        # Each pair occurs twice in the table, in both orders, so halve the sum. Ties do not count.
         steps = np.sign(close[both, None] - close[both]) * np.sign(f1[both, None] - f1[both])
         concordant += int((steps > 0).sum()) // 2
         pairs += len(both) * (len(both) - 1) // 2
@@ -280,7 +298,7 @@ def _choice(grid: Grid, outcomes: Outcomes, target: int, taken: int, best: int) 
     mean, sd, runs = (table[target, [best, taken]] for table in (outcomes.mean, outcomes.sd, outcomes.runs))
     lost, p = float(mean[0] - mean[1]), None
     if lost > 0 and runs.min() >= 2 and sd.max() > 0:
-        # The sd of outcomes divides by n; Welch's test needs n - 1.
+        # The standard deviation in `outcomes` divides by n, but Welch's test needs n - 1.
         sample_sd = sd * np.sqrt(runs / (runs - 1))
         a, b = ((float(mean[i]), float(sample_sd[i] ** 2), int(runs[i])) for i in (0, 1))
         p = from_moments(a, b)[1]
@@ -288,11 +306,11 @@ def _choice(grid: Grid, outcomes: Outcomes, target: int, taken: int, best: int) 
 
 
 def chance(grid: Grid, outcomes: Outcomes, *, seed: int = 0) -> Chance | None:
-    """Test r (convention `runs`) by permutation; None if no measure has an r.
+    """Test the correlation r of each measure (convention `runs`) by permutation; None if no measure has an r.
 
-    If a measure were unrelated to F1, every order of a target's sources would be equally likely. So F1 is shuffled over
-    the sources within each target, in the same way for all measures, and r is computed again. All orders are enumerated
-    if there are at most ORDERS; otherwise ORDERS of them are drawn (SOURCES.md, Prediction of F1).
+    If a measure were unrelated to F1, every order of a target's sources would be equally likely. F1 is therefore
+    shuffled over the sources of each target, in the same way for all measures, and r is computed again. If there are
+    at most `ORDERS` orders, all are computed; otherwise `ORDERS` of them are drawn (SOURCES.md, Prediction of F1).
     """
     trained = [np.flatnonzero(np.isfinite(row)) for row in outcomes.mean]
     targets = [at for at, sources in enumerate(trained) if len(sources) > 1]
@@ -303,12 +321,12 @@ def chance(grid: Grid, outcomes: Outcomes, *, seed: int = 0) -> Chance | None:
     orders = _all_orders(counts) if exact else _some_orders(counts, np.random.default_rng(seed))
     close = grid.closeness()
     rs = [_shuffled_r(close[at, trained[at]], outcomes, at, order) for at, order in zip(targets, orders, strict=True)]
-    there = np.isfinite(rs).sum(axis=0)  # number of targets with a defined r
+    there = np.isfinite(rs).sum(axis=0)  # Number of targets with a defined r, by order and measure.
     r = np.divide(np.nansum(rs, axis=0), there, out=np.full(np.shape(there), -np.inf), where=there > 0)
     known = np.flatnonzero(np.isfinite(r[0]))
     if not len(known):
         return None
-    # Sums of the same numbers in another order differ in their last digits.
+    # Subtract `SAME`, because sums of the same numbers in another order differ in their last digits.
     at_least = (r >= r[0] - SAME).mean(axis=0)
     return Chance(
         by_measure={grid.measures[m]: float(at_least[m]) for m in known},
@@ -319,9 +337,10 @@ def chance(grid: Grid, outcomes: Outcomes, *, seed: int = 0) -> Chance | None:
 
 
 def _all_orders(counts: Sequence[int]) -> Iterator[IntArray]:
-    """Yield an array `(orders, sources)` per target, with the observed order in row 0.
+    """Yield, for each target, an array `(orders, sources)` of orders of its sources.
 
-    Rows of the same number form a combination of the targets' orders; together, the rows go through all combinations.
+    Row i of all arrays together is one combination of orders, and the rows go through all combinations. Row 0 is the
+    observed order. counts: number of sources of each target.
     """
     places = np.unravel_index(np.arange(prod(map(factorial, counts))), [factorial(n) for n in counts])
     for n, at in zip(counts, places, strict=True):
@@ -329,7 +348,10 @@ def _all_orders(counts: Sequence[int]) -> Iterator[IntArray]:
 
 
 def _some_orders(counts: Sequence[int], rng: np.random.Generator) -> Iterator[IntArray]:
-    """Yield an array `(ORDERS, sources)` of random orders per target; row 0 is the observed order, so no p is 0."""
+    """Yield, for each target, an array `(ORDERS, sources)` of random orders of its sources.
+
+    Row 0 is the observed order, so that no p-value is 0. counts: number of sources of each target.
+    """
     for n in counts:
         orders = rng.permuted(np.tile(np.arange(n), (ORDERS, 1)), axis=1)
         orders[0] = np.arange(n)
@@ -337,12 +359,15 @@ def _some_orders(counts: Sequence[int], rng: np.random.Generator) -> Iterator[In
 
 
 def _shuffled_r(close: FloatArray, outcomes: Outcomes, target: int, orders: IntArray) -> FloatArray:
-    """Return `(orders, m)`: r over the target's single runs. close: `(s, m)` of trained sources, NaN if unmeasured."""
+    """Return r over a target's single runs for each order of its F1s and each measure, `(orders, m)`.
+
+    close: `(s, m)` closeness of the trained sources, NaN if not measured.
+    """
     sources = np.isfinite(outcomes.mean[target])
     mean, sd, runs = (table[target, sources] for table in (outcomes.mean, outcomes.sd, outcomes.runs))
-    # Scaling lets one threshold separate columns without variation from columns with little.
+    # After scaling, one threshold can distinguish columns without variation from columns with little variation.
     there, x, y = np.isfinite(close), _scaled(close), _scaled(mean[:, None])[:, 0]
-    # In the unit of y, whose standard deviation is 1.
+    # Convert to the unit of y, which has a standard deviation of 1.
     spread = sd / max(float(mean.std()), SAME)
     w = np.maximum(runs, 1)
     weight, once, twice = (values[orders] for values in (w, w * y, w * (y * y + spread * spread)))
@@ -355,7 +380,7 @@ def _shuffled_r(close: FloatArray, outcomes: Outcomes, target: int, orders: IntA
 
 
 def _scaled(values: FloatArray) -> FloatArray:
-    """Return columns with mean 0 and standard deviation 1; 0 if a column does not vary or a value is missing."""
+    """Scale each column to mean 0 and standard deviation 1. Missing values and constant columns become 0."""
     there = np.isfinite(values)
     n = np.maximum(there.sum(axis=0), 1)
     shifted = np.where(there, values - np.where(there, values, 0).sum(axis=0) / n, 0.0)
@@ -367,12 +392,12 @@ def _scaled(values: FloatArray) -> FloatArray:
 
 
 def rule(grid: Grid, outcomes: Sequence[Outcomes]) -> Rule | None:
-    """Test the rule "close source: its language model, distant source: its word vectors".
+    """Test the rule "use the language model of a close source, but the word vectors of a distant source".
 
-    None if no source has both models. The paper states the rule for single pairs, without a limit of closeness
-    (SOURCES.md, Close source, language model). The sources of a target are ordered by mean rank over the measures. The
-    closer half should do better with the language model, the farther half with word vectors. The middle source gets no
-    advice.
+    Return None if no source has both models. The paper states the rule for single pairs, and does not say where "close"
+    ends (SOURCES.md, Close source, language model). Here, the sources of a target are ordered by mean rank over the
+    measures. The rule advises the language model for the closer half, and word vectors for the farther half. The middle
+    source gets no advice.
     """
     lm, vectors = _named(outcomes, ("language model", "lm")), _named(outcomes, ("word vectors", "vectors"))
     if lm is None or vectors is None:
@@ -386,7 +411,7 @@ def _named(outcomes: Sequence[Outcomes], names: tuple[str, ...]) -> Outcomes | N
 
 
 def _advise(grid: Grid, target: int, lm: Outcomes, vectors: Outcomes) -> list[Advised]:
-    from scipy.stats import rankdata  # loads in about a second
+    from scipy.stats import rankdata  # Imported here because it takes a second to load.
 
     both = np.flatnonzero(np.isfinite(lm.mean[target]) & np.isfinite(vectors.mean[target]))
     closeness = grid.only(grid.voters()).closeness()[target, both]
@@ -417,7 +442,7 @@ def _by_sign(lead: float) -> Model | None:
 
 
 def _moments(outcomes: Outcomes, target: int, source: int) -> tuple[float, float, int]:
-    """Return the mean, the variance (divisor n - 1) and n."""
+    """Return the mean F1, its variance between runs (divisor n - 1), and the number of runs n."""
     n = int(outcomes.runs[target, source])
     return float(outcomes.mean[target, source]), float(outcomes.sd[target, source] ** 2) * n / max(n - 1, 1), n
 
@@ -427,7 +452,7 @@ def _tested(rows: Sequence[Advised]) -> Rule:
     right = sum(row.advice == row.better for row in advised)
     clear = [row for row in advised if row.clear]
     by_target = [_right_by_chance(list(group)) for _, group in groupby(advised, key=lambda row: row.target)]
-    # Targets are independent, so their distributions convolve.
+    # Targets are independent, so the distribution of the total is the convolution of theirs.
     distribution = reduce(np.convolve, by_target, np.ones(1))
     expected = float(distribution @ np.arange(len(distribution)))
     # Rounding may put the sum slightly above 1.
@@ -455,7 +480,7 @@ def _tested(rows: Sequence[Advised]) -> Rule:
 
 
 def _right_by_chance(rows: Sequence[Advised]) -> np.ndarray:
-    """Return `(m + 1,)`: probabilities of 0 to m right answers for one target if its advice were shuffled."""
+    """Return the probabilities, `(m + 1,)`, that 0 to m sources of a target get right advice if it is shuffled."""
     from scipy.stats import hypergeom
 
     m = len(rows)

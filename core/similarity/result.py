@@ -1,4 +1,4 @@
-"""The rows of a `similarity` run (as stored, as a grid, closest first, and as CSV), and its recommendation."""
+"""Result of a `similarity` run: its rows, also as a grid, as CSV or sorted by closeness, and its recommendation."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -20,10 +20,10 @@ from core.similarity.predictive import Regret
 class SimilarityRow:
     """Similarity of a source to a target by one measure.
 
-    value: mean over the random samples, in `unit`; None if it could not be measured, and `problem` says why. prefer:
-    the end that means "closer". convention: how the number was computed, in words. sample_tokens, target_tokens: tokens
-    used of the source and of the target. draws: value per sample; low, high: their range. columns: {name: further
-    value}. whole: True if all text of the source was used.
+    value: mean over the random samples, in `unit`; None if it could not be measured. problem: the reason in this case.
+    prefer: "low" if low values mean "closer", else "high". convention: how the value was computed, in words.
+    sample_tokens, target_tokens: number of tokens used of the source and of the target. draws: value on each sample.
+    low, high: range of these values. columns: {name: further value}. whole: True if all text of the source was used.
     """
 
     target: str
@@ -45,7 +45,10 @@ class SimilarityRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
-    """Value of a measure on a smaller sample of the source, with `tokens` tokens; None if it could not be measured."""
+    """Point of the size curve.
+
+    tokens: number of tokens of the source's sample. value: value of the measure; None if it could not be measured.
+    """
 
     target: str
     source: str
@@ -58,10 +61,11 @@ class CurvePoint:
 class SimilarityResult:
     """Result of a `similarity` run.
 
-    targets, sources: {name: fingerprints of its corpora}. too_small: {source that was left out: its tokens}.
-    measurements: one per target, source and measure. curve: values with fewer tokens. closest: {measure: source}, or
-    {target: {measure: source}} for several targets. recommendation: {target: sentence}. warnings: shown with the table.
-    notes: shown below it. cap_tokens: most tokens per source; None: all. leads: one per target and voting measure.
+    targets, sources: {name: fingerprints of its corpora}. too_small: {source that was left out: number of its tokens}.
+    measurements: one row per target, source and measure. curve: values with fewer tokens. closest: {measure: source},
+    or {target: {measure: source}} for several targets. recommendation: {target: sentence}. warnings, notes: sentences
+    to show with the table, and below it. cap_tokens: maximum number of tokens per source; None: all. draws: number of
+    random samples. leads: one per target and voting measure.
     """
 
     targets: Mapping[str, Sequence[str]]
@@ -81,7 +85,7 @@ class SimilarityResult:
 
 
 def grid_of(rows: Sequence[SimilarityRow]) -> Grid:
-    """Return the rows of `measurements` as one table."""
+    """Return the rows of `measurements` as a grid of targets, sources and measures."""
     targets = tuple(dict.fromkeys(row.target for row in rows))
     sources = tuple(dict.fromkeys(row.source for row in rows))
     measures = tuple(dict.fromkeys(row.measure for row in rows))
@@ -104,15 +108,16 @@ def grid_of(rows: Sequence[SimilarityRow]) -> Grid:
 
 
 def closest_first(rows: Sequence[SimilarityRow]) -> list[SimilarityRow]:
-    """Sort rows of `measurements` by target, then by the source's mean rank over the measures, the closest first.
+    """Sort rows of `measurements` by target, and the sources of a target by mean rank over the measures.
 
-    If a measure has no value for a source, the source ranks last by this measure. Ties keep their order.
+    The closest source comes first. If a measure has no value for a source, the source ranks last by this measure. Ties
+    keep their order.
     """
-    from scipy.stats import rankdata  # loads in about a second
+    from scipy.stats import rankdata  # Imported here because it takes a second to load.
 
     grid = grid_of(rows)
     closeness = np.where(np.isnan(grid.values), -np.inf, grid.closeness())
-    ranks = rankdata(-closeness, axis=1).mean(axis=2)  # `(t, s)`
+    ranks = rankdata(-closeness, axis=1).mean(axis=2)  # Shape (targets, sources).
     place = {
         (target, source): rank
         for target, row in zip(grid.targets, ranks, strict=True)
@@ -123,9 +128,10 @@ def closest_first(rows: Sequence[SimilarityRow]) -> list[SimilarityRow]:
 
 
 def advise(grid: Grid, target: int, ahead: Sequence[Lead] = (), past: Sequence[Regret] = ()) -> str:
-    """Recommend a source for one target, in a sentence that says how certain that is.
+    """Return a sentence that recommends a source for one target, and says how certain the recommendation is.
 
-    ahead: leads, of this target and possibly others. past: regret per measure in earlier experiments.
+    target: index of the target. ahead: leads of this target, and possibly of others. past: regret of each measure in
+    earlier experiments.
     """
     name, voters = grid.targets[target], grid.voters()
     if len(grid.sources) == 1:
@@ -136,7 +142,7 @@ def advise(grid: Grid, target: int, ahead: Sequence[Lead] = (), past: Sequence[R
     if not votes:
         return f"No measure ranks one source first for {name}: the sources are equally close, or could not be measured."
     (first, supporters), *others = sorted(votes.items(), key=lambda vote: -len(vote[1]))
-    # The votes are sorted, so only the second source can tie with the first.
+    # Sources are sorted by votes, so if the second does not tie with the first, none does.
     if others and len(others[0][1]) == len(supporters):
         camps = [f"{source} by {listed(measures)}" for source, measures in ((first, supporters), *others)]
         head = f"The measures are split over {name}: {listed(camps)}"
@@ -148,7 +154,7 @@ def advise(grid: Grid, target: int, ahead: Sequence[Lead] = (), past: Sequence[R
 
 
 def _doubt(target: str, ahead: Sequence[Lead]) -> str:
-    """Return a clause that says which leads are beyond chance, and for which text this holds."""
+    """Return a clause that says which leads may be chance. ahead: leads of this target."""
     judged = [lead for lead in ahead if lead.p is not None]
     if not judged:
         few = any(lead.parts for lead in ahead)
@@ -173,7 +179,10 @@ def _past(past: Sequence[Regret]) -> str:
 
 
 def best_values(rows: Sequence[SimilarityRow]) -> dict[str, float | None]:
-    """Return {measure: value of the closest source} for rows of one target; None if all sources have the same value."""
+    """Return {measure: value of the closest source}; the value is None if no two sources differ.
+
+    rows: rows of one target.
+    """
     best: dict[str, float | None] = {}
     for measure in dict.fromkeys(row.measure for row in rows):
         of_measure = [row for row in rows if row.measure == measure]
@@ -184,7 +193,7 @@ def best_values(rows: Sequence[SimilarityRow]) -> dict[str, float | None]:
 
 
 def as_csv(rows: Sequence[SimilarityRow]) -> str:
-    """Return the table as CSV, one row per value. Formulas are escaped, and a missing value is empty."""
+    """Return the rows as CSV. Cells that look like formulas are escaped, and missing values are empty cells."""
     columns = (
         "target",
         "source",

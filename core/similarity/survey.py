@@ -1,6 +1,6 @@
 """Test which of two sources people find closer to a target: Likert answers, Wilcoxon's signed-rank test.
 
-Dai et al. 2019, 3, where 30 people rated each source by itself (SOURCES.md, What people think). Here one answer
+In Dai et al. 2019, section 3, 30 people rated each source separately (SOURCES.md, What people think). Here, an answer
 compares two sources, and the middle of the scale is neutral.
 """
 
@@ -16,7 +16,7 @@ from core.errors import PathError, ReadError
 
 SCALE = ("strongly disagree", "disagree", "neither", "agree", "strongly agree")
 MIDDLE = 3
-FEWEST = 6  # fewest answers that are not neutral; with five equal ones, p is still .0625
+FEWEST = 6  # minimum number of answers that are not neutral; with five equal answers, p is still .0625
 _COLUMNS = ("target", "a", "b", "answer")
 
 
@@ -33,10 +33,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """Test of the answers about two sources.
+    """Test of all answers about a target and two sources.
 
-    counts: answers per point of the scale. neutral: answers in its middle, which the test leaves out. w: the smaller
-    of the two rank sums. p: two-sided, exact. w and p are None below FEWEST answers. sentence: the result in words.
+    counts: number of answers for each point of the scale. neutral: number of answers in the middle of the scale, which
+    the test leaves out. w: the smaller of the two rank sums. p: exact two-sided p-value. w and p are None below
+    `FEWEST` answers. sentence: the result in words.
     """
 
     target: str
@@ -50,7 +51,7 @@ class Opinion:
 
 
 def opinions_in(path: Path) -> list[Opinion]:
-    """Return the opinions in a .csv of answers. Errors: PathError, ReadError."""
+    """Return the tests of all questions in a .csv file of answers. Errors: PathError, ReadError."""
     try:
         return opinions(read_answers(path.read_text(encoding="utf-8-sig"), path.name))
     except OSError as error:
@@ -62,10 +63,10 @@ def opinions_in(path: Path) -> list[Opinion]:
 def read_answers(text: str, name: str = "the table") -> list[Answer]:
     """Read a .csv with the columns target, a, b, answer (1 to 5, or in words) and optionally person.
 
-    Errors: ReadError with the line and what to do.
+    name: name of the file, for errors. Errors: ReadError, which names the line and says what to do.
     """
     lines = text.splitlines()
-    # A spreadsheet writes semicolons if the comma is its decimal mark, so the header decides.
+    # The separator is the sign that is most frequent in the header, because some spreadsheets write semicolons.
     rows = csv.DictReader(lines, delimiter=max(",;\t", key=(lines or [""])[0].count), skipinitialspace=True)
     rows.fieldnames = [column.strip("\ufeff ").lower() for column in rows.fieldnames or ()]
     if lacking := [column for column in _COLUMNS if column not in rows.fieldnames]:
@@ -98,7 +99,7 @@ def _rating(text: str, name: str, line: int) -> int:
 
 
 def opinions(answers: Iterable[Answer]) -> list[Opinion]:
-    """Return one opinion per question: a target, two sources, and Wilcoxon's test of all answers about them.
+    """Return Wilcoxon's test for each question, that is, for each target with two sources.
 
     If one person answers a question twice, only the later answer counts.
     """
@@ -106,7 +107,7 @@ def opinions(answers: Iterable[Answer]) -> list[Opinion]:
     for answer in answers:
         asked, rating = (answer.target, answer.first, answer.second), answer.rating
         turned = (answer.target, answer.second, answer.first)
-        if turned in ratings:  # the same question with the sources swapped
+        if turned in ratings:  # This question was answered before with the sources swapped.
             asked, rating = turned, 2 * MIDDLE - rating
         ratings.setdefault(asked, {})[answer.person] = rating
     return [_opinion(*asked, list(by_person.values())) for asked, by_person in ratings.items()]
@@ -144,14 +145,15 @@ def _verdict(steps: Sequence[int], w: float | None, p: float | None) -> str:
 
 
 def signed_ranks(steps: Sequence[int]) -> tuple[float, float]:
-    """Return Wilcoxon's W, the smaller rank sum, and its two-sided p. steps: ratings minus the neutral one, never 0.
+    """Return Wilcoxon's W, the smaller rank sum, and its exact two-sided p-value.
 
-    p is exact under ties too, unlike scipy's exact distribution. A scale of five points gives many ties. Under the
-    null hypothesis each sign is equally likely, so the rank sum is a sum of independent coin flips.
+    steps: ratings minus the neutral rating, never 0. A scale of five points gives many ties, for which scipy's exact
+    distribution does not hold. Under the null hypothesis both signs are equally likely, so each rank is added to the
+    sum with probability 1/2.
     """
     ranks = _ranks(steps)
     distribution = np.ones(1)
-    # Ranks are doubled so that halves become integers.
+    # Double the ranks, so that halves become integers.
     for rank in np.rint(2 * ranks).astype(int).tolist():
         longer = np.zeros(len(distribution) + rank)
         longer[: len(distribution)] += distribution / 2
@@ -162,6 +164,6 @@ def signed_ranks(steps: Sequence[int]) -> tuple[float, float]:
 
 
 def _ranks(steps: Sequence[int]) -> np.ndarray:
-    from scipy.stats import rankdata  # loads in about a second
+    from scipy.stats import rankdata  # Imported here because it takes a second to load.
 
     return np.asarray(rankdata(np.abs(steps)))

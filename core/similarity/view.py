@@ -1,4 +1,4 @@
-"""Similarity for pages and commands: a run's table and recommendation, and what its measures predict."""
+"""Queries of pages and commands on `similarity` runs: table, recommendation, and how well the measures predict F1."""
 
 import json
 from collections.abc import Sequence
@@ -20,22 +20,25 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "dai2019-table3.csv" 
 
 
 def rows(run_id: str, target: str | None = None) -> list[SimilarityRow]:
-    """Return the `measurements` of a finished run for one target or all, the closest source first."""
+    """Return the `measurements` of a finished run, the closest source first. target: None for all targets."""
     measured = read(store().get(run_id), SimilarityResult).measurements
     return closest_first([row for row in measured if target in (None, row.target)])
 
 
 def recommendation(run_id: str, target: str) -> str:
-    """Recommend a source in one sentence, with its uncertainty. Past experiments on these sources are included."""
+    """Return a sentence that recommends a source for a target, and says how certain the recommendation is.
+
+    Finished experiments on the sources of this run are taken into account.
+    """
     grid = _grid(run_id)
     past = [regret for outcomes in own_f1(run_id) for regret in regrets(grid, outcomes)]
     return advise(grid, grid.targets.index(target), read(store().get(run_id), SimilarityResult).leads, past)
 
 
 def own_f1(run_id: str) -> list[Outcomes]:
-    """Return the results of finished experiments that start from this run's sources and have one of its targets.
+    """Return the F1 of finished experiments that used this run's sources and one of its targets.
 
-    The target of an experiment is its task corpus or, without one, its training set.
+    The target of an experiment is its task corpus, or else its training set.
     """
     compared = read(store().get(run_id), SimilarityResult)
     target_of = {fingerprint: name for name, marks in compared.targets.items() for fingerprint in marks}
@@ -51,15 +54,18 @@ def own_f1(run_id: str) -> list[Outcomes]:
 
 
 def judge_own(run_id: str, measures: Sequence[str] = ()) -> Judgement | None:
-    """Judge the measures on the user's finished experiments; None if no experiment used this run's sources."""
+    """Test the measures of a run on the user's finished experiments; None if no experiment used the run's sources.
+
+    measures: the measures to test; all if empty.
+    """
     outcomes = own_f1(run_id)
     return judge(narrowed(_grid(run_id), "that run", measures), outcomes) if outcomes else None
 
 
 def judge_named(reference: str, measures: Sequence[str] = ()) -> Judgement:
-    """Judge the measures on a table file, or on the experiments with a `similarity` run's sources.
+    """Test measures on a file with a table of measures and F1, or on the experiments with a run's sources.
 
-    reference: path or run id. Errors: RunError, PathError, ReadError, ConfigError.
+    reference: path of the file, or id of a `similarity` run. Errors: RunError, PathError, ReadError, ConfigError.
     """
     if is_run_id(reference):
         if own := judge_own(reference, measures):
@@ -79,13 +85,16 @@ def judge_named(reference: str, measures: Sequence[str] = ()) -> Judgement:
 
 @exporting
 def table_csv(run_id: str) -> str:
-    """Return the whole table as CSV. Cells that a spreadsheet would run as a formula are escaped."""
+    """Return the whole table of a run as CSV. Cells that a spreadsheet would run as a formula are escaped."""
     return as_csv(rows(run_id))
 
 
 @exporting
 def export(run_id: str, path: Path) -> Path:
-    """Write the table as .csv, or the whole result as .json. Errors: ConfigError for another ending."""
+    """Write the table of a run to a .csv file, or its whole result to a .json file. Return the path.
+
+    Errors: ConfigError for another ending.
+    """
     check_output(path)
     if path.suffix.lower() == ".csv":
         write_atomic(path, as_csv(rows(run_id)).encode("utf-8-sig"))
@@ -95,7 +104,7 @@ def export(run_id: str, path: Path) -> Path:
 
 
 def check_output(path: Path) -> None:
-    """Check the ending of an output file before the work starts. Errors: ConfigError."""
+    """Raise ConfigError unless an output file ends in .csv or .json. Called before the run starts."""
     if path.suffix.lower() not in (".csv", ".json"):
         raise ConfigError(f"output: {path.name!r} ends in neither .csv nor .json; choose one of them.")
 

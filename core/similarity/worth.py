@@ -1,14 +1,14 @@
-"""Test what the measures predict against F1, for a pasted table or the user's own experiments.
+"""Test how well similarity measures predict F1, with a pasted table or with the user's own experiments.
 
-A pasted table holds measures and F1, from a paper or measured elsewhere:
+A pasted table contains measures and F1, from a paper or measured elsewhere:
 
     target,source,ppl,wvv,tvc,lm_f1,lm_f1_sd        separated by commas, semicolons or tabs
     CADEC,None,,,,66.14,0.53                        the source `None`: F1 without a source
     CADEC,1BWB,307.4,1.137,81.73,70.08,0.43         or one cell: 70.08 (± 0.43)
 
-A column with the name of a measure holds that measure. Other measures give their direction (`bleu:high`). Every other
-column is F1 in percent; `NAME_sd` is its standard deviation, `NAME_1`, `NAME_2` are single runs, and `runs` is the
-number of runs.
+A column with the name of a known measure contains this measure. The name of any other measure ends in its direction
+(`bleu:high`). All other columns contain F1 in percent: `NAME` is the mean of a kind of model, `NAME_sd` its standard
+deviation, and `NAME_1`, `NAME_2` are single runs. The column `runs` is the number of runs.
 """
 
 import csv
@@ -38,11 +38,11 @@ from core.similarity.predictive import (
     rule,
 )
 
-ARM = re.compile(r"(vectors|lm):(.+)")  # variants of an experiment that start from one source
+ARM = re.compile(r"(vectors|lm):(.+)")  # name of an experiment's variant that starts from a single source
 KINDS = {"vectors": "word vectors", "lm": "language model"}
 LEVEL = 0.05
 
-# Possessive (`*+`): without it, a cell of a thousand digits would take exponentially long to reject.
+# Possessive quantifiers (`*+`) prevent backtracking, which would take exponentially long for a thousand digits.
 _NUMBER = re.compile(r"([+-]?\d[\d,]*+(?:\.\d*+)?(?:e[+-]?\d++)?|[+-]?\.\d++)\s*+%?", re.IGNORECASE)
 _CELL = re.compile(rf"{_NUMBER.pattern}(?:\s*+\(?\s*+(?:±|\+/-|\+-)\s*+{_NUMBER.pattern}\s*+\)?)?", re.IGNORECASE)
 _NOTHING = {"", "-", "–", "—", "na", "n/a", "nan", "none"}
@@ -74,10 +74,10 @@ class Trained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """Quality of the measures as predictors of F1 of one kind of model.
+    """How well the measures predict the F1 of one kind of model.
 
-    correlations: {measure: {convention: r}}. chance: permutation test; None if no r can be computed. sentence: the
-    result in words.
+    name: kind of model. correlations: {measure: {convention: r}}. chance: permutation test; None if no r can be
+    computed. regrets: regret of each measure. sentence: the result in words.
     """
 
     name: str
@@ -94,10 +94,10 @@ class Effect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """Quality of the measures of a table as predictors of F1.
+    """How well the measures of a table predict F1, and how far they agree.
 
-    conventions: {convention of correlation: its definition}. rule: None unless there are both word vectors and language
-    models.
+    conventions: {convention of r: its definition}. effects: result for each kind of model. rule: test of the rule; None
+    unless there are both word vectors and language models.
     """
 
     targets: Sequence[str]
@@ -110,16 +110,20 @@ class Judgement:
 
 
 def judge_table(text: str, name: str = "the table", measures: Sequence[str] = ()) -> Judgement:
-    """Judge a pasted table of measures and F1. measures: the ones to judge; all if empty.
+    """Test the measures in a pasted table of measures and F1.
 
-    Errors: ReadError with the line; ConfigError for a measure that the table lacks.
+    name: name of the table, for errors. measures: the measures to test; all if empty. Errors: ReadError, which names
+    the line; ConfigError for a measure that the table does not have.
     """
     pasted = read_table(text, name)
     return judge(narrowed(pasted.grid, name, measures), pasted.outcomes)
 
 
 def narrowed(grid: Grid, name: str, measures: Sequence[str]) -> Grid:
-    """Return `grid` with these measures only, or with all if none is named. Errors: ConfigError for an unknown one."""
+    """Return `grid` with these measures only; with all measures if `measures` is empty.
+
+    name: name of the table, for errors. Errors: ConfigError for a measure that `grid` does not have.
+    """
     known = {measure.lower(): measure for measure in grid.measures}
     if lacking := [measure for measure in measures if measure.lower() not in known]:
         raise ConfigError(f"measure: {lacking[0]!r} is not in {name}; choose among {', '.join(known.values())}.")
@@ -128,7 +132,7 @@ def narrowed(grid: Grid, name: str, measures: Sequence[str]) -> Grid:
 
 
 def judge(grid: Grid, outcomes: Sequence[Outcomes]) -> Judgement:
-    """Judge the agreement of the measures and, per kind of model, how well they predict F1."""
+    """Return how far the measures agree, and how well they predict the F1 of each kind of model."""
     return Judgement(
         targets=grid.targets,
         sources=grid.sources,
@@ -153,9 +157,9 @@ def _sentence(
     prefer: Mapping[str, Prefer],
     by_chance: Chance | None,
 ) -> str:
-    """Return a sentence on which measure correlates best with F1, how certain that is, and what following it costs."""
-    # Use the convention of the paper (SOURCES.md, Prediction of F1). Signs are flipped so that closer is higher: a
-    # measure whose farthest source has the best F1 predicts the wrong way round.
+    """Return a sentence on the measure that correlates best with F1, on its uncertainty, and on its regret."""
+    # Use the convention of the paper (SOURCES.md, Prediction of F1). Flip the signs of some measures, so that r is
+    # positive if closer sources have a higher F1.
     values = {m: row["runs"].value for m, row in table.items()}
     by_direction = {m: r if prefer[m] == "high" else -r for m, r in values.items() if r is not None}
     if not by_direction:
@@ -179,7 +183,7 @@ def _sentence(
 
 
 def _chance_words(by_chance: Chance | None, measures: int) -> str:
-    """Return a clause with the p-value of the best measure, corrected for its choice among all measures."""
+    """Return a clause with the p-value of the best measure, corrected for taking the best of all measures."""
     if by_chance is None:
         return ""
     of = f"the best of {measures} measures" if measures > 1 else "one measure"
@@ -192,11 +196,11 @@ def _chance_words(by_chance: Chance | None, measures: int) -> str:
 def own_outcomes(
     grid: Grid, boards: Iterable[tuple[str, Sequence[Trained]]], names: Mapping[str, str]
 ) -> list[Outcomes]:
-    """Return finished experiments as outcomes on `grid`.
+    """Return the F1 of finished experiments for the sources and targets of `grid`, for each kind of model.
 
-    boards: (target, leaderboard) per experiment. Variants `vectors:SOURCE` and `lm:SOURCE` count; `none` is their
-    baseline. names: {fingerprint of a source, or its name in a variant: its name in the grid}. Runs of one variant from
-    several experiments are pooled.
+    boards: target and variants of each experiment. Only the variants `vectors:SOURCE` and `lm:SOURCE` are used, with
+    `none` as their baseline. names: {fingerprint of a source, or its name in a variant: its name in `grid`}. The runs
+    of a variant are pooled over experiments.
     """
     runs: dict[str, dict[tuple[int, int], list[float]]] = {}
     none: dict[str, dict[int, list[float]]] = {}
@@ -205,7 +209,7 @@ def own_outcomes(
         kinds = set()
         for row in board:
             arm = ARM.fullmatch(row.arm)
-            # The fingerprint first, because the name of a source in a variant may have been reused.
+            # Prefer the fingerprint, because another corpus may have had the same name in an earlier experiment.
             source = names.get(row.source or arm[2]) if arm else None
             if arm and source in grid.sources:
                 kinds.add(kind := KINDS[arm[1]])
@@ -218,16 +222,16 @@ def own_outcomes(
 
 
 def _means(runs: Mapping[int, Sequence[float]], grid: Grid) -> FloatArray:
-    """Return means `(t,)`, NaN if a target has no run."""
+    """Return the mean F1 of each target, `(t,)`; NaN for a target without runs. runs: {target: F1 of each run}."""
     return np.array([np.mean(runs[at]) if runs.get(at) else np.nan for at in range(len(grid.targets))])
 
 
 def read_table(text: str, name: str = "the table") -> Pasted:
-    """Read a pasted table. Errors: ReadError with the line and what to do."""
+    """Read a pasted table. name: its name, for errors. Errors: ReadError, which names the line and says what to do."""
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) < 2:
         raise ReadError(name, None, "holds no rows; paste a header line and one line per target and source.")
-    # On equal counts the first wins: numbers contain no tab, but may contain a comma.
+    # If two signs are equally frequent, prefer the tab and then the semicolon, because a number may contain a comma.
     sign = max("\t;,", key=lines[0].count)
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=sign, skipinitialspace=True)]
     header = [cell.strip("\ufeff ") for cell in rows[0]]
@@ -301,7 +305,7 @@ def _assemble(header: Sequence[str], cells: Mapping[tuple[str, str], Mapping[str
 
 
 def _direction(column: str) -> tuple[str, Prefer] | None:
-    """Return the name and direction of a measure's column, None for another column."""
+    """Return the name and direction of the measure that a column contains; None if it contains no measure."""
     plain, _, end = column.lower().partition(":")
     name = re.sub(r"[^a-z0-9_]+|↑|↓", " ", plain).split() or [""]
     if name[0] in MEASURES and len(name) == 1:
@@ -312,10 +316,10 @@ def _direction(column: str) -> tuple[str, Prefer] | None:
 
 
 def _kinds(columns: Sequence[str]) -> dict[str, dict[str, list[str]]]:
-    """Return {kind of model: {"mean" | "sd" | "runs": its columns}}."""
+    """Group columns by kind of model. Return {kind: {"mean": columns, "sd": columns, "runs": columns}}."""
     kinds: dict[str, dict[str, list[str]]] = {}
     for column in columns:
-        # The ending needs a name before it: a column called only `sd` belongs to no kind.
+        # A column called only `sd`, without a name before it, is no standard deviation of any kind.
         if match := re.fullmatch(r"(.+?)[ _](sd|std|\d+)", column, re.IGNORECASE):
             name, part = match[1], "runs" if match[2].isdigit() else "sd"
         else:
@@ -328,17 +332,17 @@ def _outcomes(
     kind: str, columns: Mapping[str, Sequence[str]], grid: Grid, cells: Mapping[tuple[str, str], Mapping[str, Cell]]
 ) -> Outcomes:
     def summary(target: str, source: str) -> tuple[float, float, float]:
-        """Return mean, sd and number of runs of a pair."""
+        """Return mean F1, standard deviation and number of runs of a target and a source."""
         row = cells.get((target, source), {})
         runs = [cell[0] for column in columns["runs"] if (cell := row.get(column))]
-        # Single runs take precedence over a printed mean, because they also give number and spread.
+        # Prefer single runs to a printed mean, because they also give the spread and the number of runs.
         if runs:
             return float(np.mean(runs)), float(np.std(runs)), float(len(runs))
         mean = next((cell for column in columns["mean"] if (cell := row.get(column))), None)
         if mean is None:
             return math.nan, 0.0, 0.0
         sd = next((cell[0] for column in columns["sd"] if (cell := row.get(column))), mean[1] or 0.0)
-        # A mean without a number of runs counts as one run, so that it cannot outweigh listed runs.
+        # A mean without a number of runs counts as one run, so that it does not outweigh means with one.
         count = next((cell[0] for column, cell in row.items() if column.lower() == "runs" and cell), 1.0)
         return mean[0], sd, count
 

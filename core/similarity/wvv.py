@@ -1,6 +1,6 @@
-"""Skip-gram word vectors of a corpus: the measure WVV, and `vectors`, the run whose vectors a tagger starts from.
+"""Skip-gram word vectors: the measure WVV, and the run kind `vectors`, which trains vectors for taggers to start from.
 
-WVV is how far word vectors of the source move when training continues on the target (Dai et al. 2019, 4.3 and 6).
+WVV is how far the word vectors of the source move when training continues on the target (Dai et al. 2019, 4.3 and 6).
 """
 
 import copy
@@ -26,13 +26,17 @@ from core.text.words import Tokens
 if TYPE_CHECKING:
     from gensim.models import Word2Vec
 
-ALPHA = 0.025  # word2vec's initial learning rate; it decays to almost 0, and starts again on the target
-FEW = 100  # shared words below which the mean is unreliable
-# Share of the target's words that must have a vector. Vectors without training on the target do not move, which looks
-# "close": with its Latin digits and punctuation, an Arabic text came out closest to English. Between corpora of one
-# language the share is at least .20 from 10,000 tokens on; between English and Portuguese or Spanish at most .10.
+# Initial learning rate of word2vec. It decays to almost 0, and starts again on the target.
+ALPHA = 0.025
+# With fewer shared words, the mean over them is unreliable.
+FEW = 100
+# Minimum share of the target's words that have a vector. Vectors without training on the target do not move, which
+# looks "close": only by its Latin digits and punctuation, an Arabic text came out closest to English. Between corpora
+# of one language with at least 10,000 tokens, the share is at least .20; between English and Portuguese or Spanish, it
+# is at most .10.
 COVERED = 0.15
-_REPORT_SENTENCES = 200  # sentences between reports, because each report reads the clock
+# Number of sentences after which progress is reported. It is not smaller, because each report reads the clock.
+_REPORT_SENTENCES = 200
 
 
 class WvvOptions(Config):
@@ -47,13 +51,13 @@ class WvvOptions(Config):
 
 
 class Wvv:
-    """Mean squared distance that the skip-gram vectors of the shared words move.
+    """Word vector variance (WVV): mean squared distance by which the skip-gram vectors of the shared words move.
 
     The formula in the paper divides by all words of the source and by the dimension. Words that the target lacks never
-    move, so this formula mostly measures vocabulary size. The values in the paper cannot come from it (SOURCES.md, Word
-    vector variance). The column `wvv_eq` holds the literal formula. Training continues with the same model: vocabulary,
-    output vectors and frequencies remain those of the source. WVV grows with the number of updates, so compare only
-    sources of one target.
+    move, so this formula mostly measures vocabulary size, and the values in the paper cannot come from it (SOURCES.md,
+    Word vector variance). The column `wvv_eq` is the literal formula. When training continues on the target, the
+    vocabulary, the output vectors and the word frequencies remain those of the source. WVV grows with the number of
+    updates, so compare only sources of one target.
     """
 
     name: ClassVar[str] = "wvv"
@@ -149,8 +153,11 @@ class Wvv:
 
 
 def distances(before: FloatArray, after: FloatArray, shared: IntArray) -> dict[str, float]:
-    """Return {column: distance moved}. before, after: `(v, d)`; shared: rows of the shared words, not empty."""
-    # float64, because sums of small squared float32 differences lose the digits in which sources differ.
+    """Return {column: how far word vectors moved}.
+
+    before, after: `(v, d)` vectors. shared: rows of the words that the target has, too; not empty.
+    """
+    # Use float64, because sums of small squared float32 differences lose the digits in which sources differ.
     squares = ((after.astype(np.float64) - before) ** 2).sum(axis=1)
     return {
         "wvv": float(squares[shared].mean()),
@@ -161,19 +168,20 @@ def distances(before: FloatArray, after: FloatArray, shared: IntArray) -> dict[s
 
 
 def coverage(vocabulary: Container[str], counts: Mapping[str, int]) -> float:
-    """Return the share of the running words in `counts` that `vocabulary` contains, 0 to 1.
+    """Return the share of a text's words, counted with repetition, that are in `vocabulary`, 0 to 1.
 
-    counts: {token: occurrences}; only tokens with a letter count as words.
+    counts: {token of the text: number of occurrences}. Only tokens with a letter count as words.
     """
-    # All languages share digits and punctuation, so only words show if two texts are in one language.
+    # Leave out digits and punctuation, because texts of different languages share them.
     words = {word: n for word, n in counts.items() if any(map(str.isalpha, word))}
     return sum(n for word, n in words.items() if word in vocabulary) / max(sum(words.values()), 1)
 
 
 class _Feed:
-    """Sentences for gensim's reader thread, epoch after epoch.
+    """Gives the sentences of a sample to gensim's reader thread, in every epoch again.
 
-    An exception in that thread would block the training for ever, so a cancelled run ends the iteration instead.
+    An exception in this thread would block the training for ever. If the run is cancelled, the sentences therefore just
+    end, and `stopped` is the error to raise after the training.
     """
 
     def __init__(self, sample: Sample, report: Reporter, epochs: int) -> None:
@@ -190,7 +198,7 @@ class _Feed:
 
     def _continues(self) -> bool:
         if self.stopped:
-            return False  # skip the remaining epochs
+            return False  # The run was cancelled in an earlier epoch, so skip this one.
         try:
             self._report.progress(self._done, self._total, "tokens")
             self._report.check()
@@ -201,7 +209,7 @@ class _Feed:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence gensim's warnings about continued training and missing sentences; both are intended."""
+    """Silence gensim's warnings that training continues and that sentences are missing, because both are intended."""
     logger = logging.getLogger("gensim")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -220,7 +228,10 @@ class VectorsConfig(WvvOptions):
 
 
 def run(config: VectorsConfig, job: Job) -> VectorsResult:
-    """Write `words.txt`, one word per line, the most frequent first, and `vectors.npy`, `(n, d)` float32."""
+    """Train word vectors on a corpus, and write them to the run.
+
+    Artifacts: `words.txt`, with one word per line, the most frequent first; `vectors.npy`, `(n, d)` float32.
+    """
     corpus = job.corpus(config.corpus)
     cut: Tokens = "blanks" if corpus.labelled else corpus.tokens
     sample = draw(
