@@ -42,14 +42,19 @@ NONE, RANDOM, CONTROL, STATES, ALL = "none", "random", "random-only", "states", 
 CONTROLS = (RANDOM, CONTROL, "length-matched-random")  # baselines of selections; they get no verdict
 WHOLE = "100%"
 ENCODER = "encoder:"  # Prefix of the additional encoders in the option `axis`.
+
 OTHER_NAMES = {"monolingual": NONE, "base": NONE}  # Other names of `none`: Murthy et al. 2018, Ma et al. 2023.
+
 AUGMENT = "dataaug"  # The only method of rebuilding L_C that needs no PVI.
+
 SHARE = "low-share"  # The only method whose rate may be 0%. At 0%, all other methods would leave L_C unchanged.
+
 GROWS = (AUGMENT, "random2low", "highc2low")  # Methods that add changed copies of sentences to L_C.
 PART, COPIES, BASE, SPAN = "random-part", "copies", "base", "span"
 DICTIONARY, NAMES = "dictionary", f"{NONE}+dictionary"
 SELF_TRAIN, DISTANT = "self-train", "distant"
 PSEUDO = "2000"  # Budget in sentences of a selection that gets pseudo-labels.
+
 MORE = "labels"  # First part of the name of an estimate, such as `labels:+100`.
 SIZE: int = RebuildOptions.model_fields["size"].default
 BINS: Mapping[str, str] = {  # {bin of CEIM (name minus context): what its mentions have in common, in words}
@@ -445,7 +450,7 @@ def find(name: str) -> Arm:
 def of_bias(names: Iterable[str]) -> bool:
     """Return True if an experiment with these arms is like those of Ma et al. 2023.
 
-    That requires that at least one arm changes L_C or the tagger, and that no arm pre-trains or uses other labels.
+    This requires at least one arm that changes L_C or the tagger. No arm may pre-train or use labels of another corpus.
     """
     named = [find(name) for name in names]
     others = any(arm.pretrains or arm.assisting or arm.first for arm in named)
@@ -516,7 +521,10 @@ def cells(
 
 
 def under(encoder: str, arm: Arm) -> Arm:
-    """Return a copy of the arm that starts from `encoder`, on the same sentences and labels; for "", the arm itself."""
+    """Return a copy of the arm that starts from `encoder` and uses the same sentences and labels.
+
+    If `encoder` is "", return `arm` itself.
+    """
     if not encoder:
         return arm
     without = f"{arm.without}, from {encoder} too" if arm.name != NONE else "the experiment's own encoder"
@@ -539,7 +547,7 @@ def sized(arm: Arm, size: int) -> Arm:
 
 
 def claimed(cells: Sequence[Cell], name: str) -> Cell | None:
-    """Return the variant that the planned test is about; None if no arm is judged.
+    """Return the variant that the planned test is about; None if no arm gets a verdict.
 
     Its arm is the one called `name`. Without such an arm, take the first arm that is run once per budget. Without that,
     take the first arm that gets a verdict.

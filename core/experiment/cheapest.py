@@ -29,6 +29,7 @@ from core.stats.pooled import Estimate
 
 LEVEL = 0.95
 LEAST = 60.0  # Lower limit of a variant's machine time in seconds: shorter times differ by chance.
+
 MOST_TIMES = 16  # Forecasts multiply the number of replicates by at most this factor.
 
 
@@ -91,7 +92,7 @@ def by_person(way: Way) -> float:
 
 
 def winner(ways: Sequence[Way], cost: Cost = by_machine) -> Way | None:
-    """Return the variant whose highest cost per point is below the lowest of all others; None if there is none.
+    """Return the variant whose highest cost per point is below the lowest cost per point of all others, or None.
 
     cost: function that returns the cost of a variant in seconds.
     """
@@ -185,7 +186,7 @@ def _open(ways: Sequence[Way]) -> str:
 
 
 def _times(ways: Sequence[Way]) -> int:
-    """Return the number of times as many replicates that would be enough to find the cheapest variant in machine time.
+    """Return the factor by which replicates must be increased to find the cheapest variant in machine time.
 
     The gains are assumed to stay the same. Return 0 if even MOST_TIMES is too small.
     """

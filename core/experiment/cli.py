@@ -125,7 +125,7 @@ def _prepare(kind: str, options: Mapping[str, object], *, plan_only: bool, run_a
 
 
 def _run(kind: str, options: Mapping[str, object], words: Sequence[str], *, run_anyway: bool, as_json: bool) -> Run:
-    """Print `words`, the forecast; execute the run; print its table and its verdict. Return the run."""
+    """Print the forecast `words`, execute the run, and print its table and its verdict. Return the run."""
     echo(*words, err=True)
     run = runs.execute(kind, options, ExperimentProgress(), run_anyway=run_anyway)
     follows = [f"{step.words}: {step.command}" for step in next_steps(run.id) if step.command] if kind == KIND else []
@@ -142,7 +142,7 @@ def typed_options(values: Mapping[str, object]) -> dict[str, object]:
 
 
 class ExperimentProgress:
-    """Prints progress on stderr: per step, a line with its number and the total time left, then its finished share."""
+    """Prints progress on stderr: a line with the number of each step and the total time left, then the share done."""
 
     def __init__(self) -> None:
         self._left: float | None = None
@@ -232,7 +232,9 @@ def write_report(run_id: str, output: str, examples: bool, as_json: bool, **cove
 # The rest of this file reads PLAN.yaml. Its errors name the file, the line and the key.
 
 MAX_BYTES = 1 << 20  # Size limit of a plan. The longest plan in this repository has 4 KB.
+
 _MAX_TOKENS = 50_000  # Limit of YAML tokens in a plan. The scanner reads about 50,000 tokens per second.
+
 _MAX_DEPTH = 20  # Limit of nested levels. The time of YAML's scanner grows with the square of the depth.
 _OPENING = (
     yaml.BlockSequenceStartToken,

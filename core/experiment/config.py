@@ -53,7 +53,9 @@ _STAGES: dict[str, type[Config]] = {
 
 
 SPLITS = ("train", "dev", "test")  # With the option `cross`, these are pooled and then split into halves.
+
 TIMES = (1, 2, 4)  # Budgets of `random` as multiples of the claim's budget, evenly spaced on a log scale.
+
 TAGGERS_APART = 100_000  # Difference between the seeds of two successive taggers of a replicate.
 
 # Values of `cap_tokens` that mean "as many tokens as the smallest source has".
@@ -90,7 +92,7 @@ class Replicate:
     """One repetition of a variant.
 
     draw: seed of the selection, of MLM and of a rebuilt L_C.
-    seeds: seeds of the taggers of the replicate. The option `taggers` sets how many follow from one experiment seed.
+    seeds: seeds of the taggers of the replicate.
     number: number of the replicate, from 1; 0 if the variant has only one selection and one pre-training.
     """
 
@@ -259,7 +261,7 @@ class ExperimentConfig(Config):
         methods = {arms.find(name).rebuild for name in self.arms}
         # Add "shares" only if an arm draws sentences by CEIM, so that the run keys of other experiments stay the same.
         edition = EDITION * bool(methods & set(METHODS)) + f" shares {SHARES_EDITION}" * ("low-share" in methods)
-        # These methods for few or paired seeds were added later. The run keys of other experiments stay the same.
+        # Add these newer methods only if the experiment uses them, so that the run keys of others stay the same.
         newer = " pairs" * (len(self.seeds) >= PAIRED_FROM) + " limit" * (2 in self.stops)
         edition = f"{edition}{newer}".strip()
         return self.model_copy(update={"weights": weights, "edition": edition, **self._imports()})

@@ -39,12 +39,18 @@ from core.training.mlm_settings import MlmSettings
 from core.training.settings import TaggerSettings
 
 GB = 1e9  # bytes
+
 AUDIT, SCORE = 4e-6, 2e-6  # Seconds per token to flag sentences (AUDIT), and to score embedded sentences (SCORE).
+
 SKIPGRAM = 2e-5  # Seconds per token to learn word vectors in five epochs on two cores.
+
 STATES = 8  # Encoding sentences one by one takes 8 times as long as encoding them in batches.
+
 TRUSTED = 20.0  # Planned seconds after which the ratio of elapsed to planned time corrects the estimates.
+
 OF_LABELS = (CHECK, "skl", "difficulty", "rebuild", "finetune")  # Kinds of steps that read L_C or a part of it.
-LIMITS = (0.25, 4.0)  # Bounds of the ratio, so that one unusual step does not distort all later estimates.
+
+LIMITS = (0.25, 4.0)  # Bounds of the correction, so that one unusual step does not distort all later estimates.
 _WORDS = {
     "halves": "splitting the labelled sentences",
     "select": "selecting",
@@ -186,7 +192,7 @@ class Seconds:
         return sum(corpus.n_tokens for corpus in (self.corpora["test"], *self.also_test))
 
     def _new(self, step: Step) -> bool:
-        """Return False if the step trains taggers of `none` on a part of L_C that were counted with an earlier step."""
+        """Return False if the step's taggers are those of `none` on a part of L_C and were already counted."""
         shared = step.part[0] and (step.cell.arm.more or step.cell.arm.name == NONE)
         return not shared or self._first("part", *map(str, (*step.part, step.replicate.seeds)))
 
@@ -580,7 +586,7 @@ def _planned(
 
 
 def _look(job: Job, steps: Iterable[Step]) -> dict[Step, Run]:
-    """Return {step: its finished run}, without steps whose run, or a run that they need, has not finished."""
+    """Return {step: its finished run}. A step is left out if its run, or a run that it needs, has not finished."""
     runs: dict[Step, Run] = {}
     for step in steps:
         if all(need in runs for need in step.needs):
@@ -648,7 +654,7 @@ class Clock:
         return sum(left) / self._at_once
 
     def _pace(self, kind: str) -> float:
-        """Return elapsed seconds per planned second, of steps of this kind, or of all steps if there are too few."""
+        """Return elapsed seconds per planned second, for steps of this kind or, if these are too few, for all steps."""
         planned, passed = self._times.get(kind, (0.0, 0.0))
         if planned < TRUSTED:
             planned, passed = (sum(seconds) for seconds in zip((0.0, 0.0), *self._times.values(), strict=True))

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
 Format = Literal["html", "pdf", "docx"]
 FORMATS: tuple[Format, ...] = ("pdf", "docx", "html")
 REPORTED = ("experiment", "study")  # Kinds of runs that have a report.
+
 LONGEST = 100  # Maximum number of characters in a field of the report's cover.
 
 
@@ -80,7 +81,10 @@ def exports() -> Path:
 
 @exporting
 def board_csv(run_id: str) -> bytes:
-    """Return the table of an experiment or a study as CSV; escape cells that a spreadsheet would run as formulas."""
+    """Return the table of an experiment or a study as CSV.
+
+    Cells that a spreadsheet would execute as formulas are escaped.
+    """
     out = io.StringIO()
     for row in csv.reader(io.StringIO(tables.as_csv(answered(run_id)))):
         # Do not escape negative numbers: they start with "-", like a formula.

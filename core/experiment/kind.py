@@ -245,7 +245,7 @@ def split_halves(config: HalvesConfig, job: Job) -> HalvesResult:
 
 
 def _half(config: HalvesConfig, job: Job, pool: Corpus, own: IntArray, test: IntArray) -> Half:
-    """Store the corpora of one half. own: numbers of its sentences in the pool, shuffled. test: of the other half."""
+    """Store the corpora of one half. own: rows of the pool in this half, shuffled. test: rows in the other half."""
     train, dev = np.split(own[: config.train_sentences + config.dev_sentences], [config.train_sentences])
     origin, name = {"from": pool.fingerprint}, f"{pool.name} {config.seed}"
 

@@ -68,6 +68,7 @@ from core.tagging.evaluations import FinetuneResult, OverSeeds
 from core.training.saved_models import PretrainResult
 
 UNSETTLED = ("nothing learnt", "not tested")  # Verdicts that further seeds would not change.
+
 ENOUGH = 0.8  # For a verdict, rebuilding must change at least this share of the requested mentions.
 Collapsed = Mapping[Cell, Sequence[int]]
 
@@ -549,10 +550,11 @@ def further_tests(
     taggers: int = 1,
     reference: bool = False,
 ) -> list[FurtherTest]:
-    """Return an arm's F1 on every test set except the first, and its difference to `none`.
+    """Return a variant's F1 on every test set except the first, and its difference to its baseline.
 
     The 95% intervals include the variation between seeds and between test sentences. They are not corrected for
     multiple comparisons, because no verdict is based on them.
+    none: `finetune` runs of the baseline.
     crossed: True if halves are swapped. All arms use the same labels in a replicate, so they are compared by replicate.
     taggers: number of taggers per replicate. reference: True for a reference variant, whose F1 does not vary by seed.
     """

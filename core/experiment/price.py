@@ -16,6 +16,7 @@ from core.runs import durations, result
 from core.runs.store import Run, RunStore, is_run_id
 
 LEARNT_FROM = ("train", "assisting", "first", "dictionary", "distant", "names")  # Inputs whose labels a variant uses.
+
 NAMES = "names"  # Format of an imported list of entity names. It contains no labelled sentences.
 
 

@@ -35,7 +35,9 @@ from core.zero_shot.folders import folder_of
 from core.zero_shot.zero_shot import ZeroShotResult
 
 READ_NAMES = 3e-6  # Seconds per token to read the entity names of a dictionary.
+
 LOOK_UP = 1e-5  # Seconds per token to find these names in the test sets and to score the entities.
+
 ANSWER = 2.0  # Assumed seconds per sentence for a language model that no earlier run has used.
 
 
@@ -130,7 +132,7 @@ def _zero_shot_seconds(value: str, seconds: Timed) -> float:
     """
     measured, folder, encoder = seconds.measured, folder_of(value), seconds.config.encoder
     own, usual = sum(file.stat().st_size for file in weights(folder)) / 4, float(measured.parameters)
-    # Keep the sizes with vocabulary if an encoder has no folder, or if a model's configuration lacks these numbers.
+    # Use the full sizes if an encoder has no folder, or if a configuration does not state the size of the vocabulary.
     with suppress(ModelError, PathError):
         words = vocabulary_weights(value, folder), vocabulary_weights(encoder, hub.folder_of(encoder))
         own, usual = max(own - words[0], 0.0), max(usual - words[1], 1.0)
@@ -175,7 +177,7 @@ def _llm_options(value: str, config: Asked) -> Options:
 
 
 def seconds_per_answer(model: str) -> tuple[float, str]:
-    """Return (seconds per sentence of a language model, sentence that names the basis of this number).
+    """Return (seconds in which a language model answers for one sentence, basis of this number in words).
 
     The seconds are those of the last run with this model; if there is none, ANSWER.
     """

@@ -2,7 +2,7 @@
 
 artifacts/leaderboard.csv, leaderboard.md    leaderboard of an experiment, for spreadsheets (csv) and for reading (md)
 artifacts/study.csv, study.md                table of a study
-artifacts/halves.npz                         for each half, the numbers of its test sentences in the pool
+artifacts/halves.npz                         for each half, the rows of the pool that are its test sentences
 """
 
 import re
@@ -350,8 +350,8 @@ class Cheapest:
         variant; "" if the intervals show no such variant.
     words: the result in sentences.
     by_machine, by_person: if `line` is "", the cheapest variants in machine time and in a person's time; "" if unknown.
-    times: how many times as many replicates would be enough to find the cheapest variant; 0 if a variant is named, or
-        if no feasible number would be enough.
+    times: factor by which replicates must be increased to find the cheapest variant; 0 if a variant is named, or if no
+        feasible number would be enough.
     """
 
     line: str
@@ -619,7 +619,10 @@ def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:
 
 
 def of_most_text(rows: Sequence[ArmRow]) -> list[ArmRow]:
-    """Return `rows`. Of an arm run with several numbers of source tokens, include only the row with the most."""
+    """Return `rows` with only one row per arm that was run with several numbers of source tokens.
+
+    The row with the most tokens is kept.
+    """
     most: dict[str, int] = {}
     for row in rows:
         most[row.arm] = max(source_tokens(row), most.get(row.arm, 0))
@@ -637,7 +640,7 @@ def nothing_learnt(rows: Sequence[ArmRow]) -> bool:
 
 
 def read(run: Run) -> ExperimentResult:
-    """Read the result of a finished experiment. Errors: RunError."""
+    """Return the result of a finished experiment, with its sentences as in `without_number`. Errors: RunError."""
     found = result.read(run, ExperimentResult)
     rows = [
         replace(row, why=without_number(row.why), seeds_needed=without_number(row.seeds_needed))
@@ -667,7 +670,7 @@ def file(run: Run, suffix: str) -> Path:
 def write_halves(context: RunContext, tested: Sequence[IntArray]) -> None:
     """Write for each half which sentences of the pool are tested, in the order of its test corpus.
 
-    tested: per half, the numbers of these sentences in the pool.
+    tested: per half, the rows of the pool that are its test sentences.
     """
     path = context.run.artifacts / _TESTED
     np.savez_compressed(path, *tested)
@@ -743,5 +746,5 @@ def _labels(worth: Worth | None) -> str:
 
 
 def _more(worth: Worth, times: float) -> str:
-    """Return the number of labelled sentences that `times` times as many labels add."""
+    """Return how many labelled sentences are added if their number is multiplied by `times`."""
     return f"{worth.size * (times - 1):,.0f}"

@@ -75,7 +75,7 @@ def weak(run_id: str) -> bool:
 
 
 def repeated(run_id: str, n: int) -> dict[str, object]:
-    """Return the options of an experiment with n replicates in total. Errors: ConfigError."""
+    """Return the options of the experiment, changed to n replicates in total. Errors: ConfigError."""
     config = ExperimentConfig.parse(dict(store().get(run_id).manifest.config))
     changed = foresight.repeated(config, n)
     return {**store().get(run_id).manifest.config, **{name: getattr(changed, name) for name in foresight.REPEATED}}

@@ -44,7 +44,9 @@ DEMO: Mapping[str, object] = {
 }
 
 LONG = 2 * 3600.0  # Seconds. If a plan takes longer, a shorter plan is proposed.
+
 WORTH = 0.7  # A shorter plan is proposed only if it takes at most this share of the time.
+
 SIZES = (1000, 500, 300, 200, 100)  # Numbers of labelled sentences in shorter plans, largest first.
 
 
@@ -233,7 +235,7 @@ def timed(config: ExperimentConfig, encoder: str = "") -> CalibrateResult:
 
 
 def _timed(config: ExperimentConfig, encoder: str) -> CalibrateResult | None:
-    """Return the speed measured on all corpora of the experiment. If there is none, use as many of them as possible.
+    """Return the speed measured on all corpora of the experiment. If there is none, return one measured on fewer.
 
     Return None if the speed was not measured with this encoder.
     """

@@ -767,7 +767,7 @@ def _answered(result: StudyResult, of: Asked) -> str:
 
 
 def of_study(result: StudyResult) -> Finding:
-    """Return the verdict on a study's claim: against its control if it has one, else against `none`."""
+    """Return the verdict on a study's claim, which is compared with its control or, without a control, with `none`."""
     if no_task_learnt(result.tasks):
         return Finding(word="No result", what=IDLE, sure="", next=TRAIN_LONGER)
     main: Asked = "choosing" if result.choosing else "reading"

@@ -72,6 +72,7 @@ TITLE = "Was it worth it?"
 OVERRULED = Text("The data check had red items, which the user overruled for this run: see “Data check”.", strong=True)
 SAMPLE = Text(INVENTED, strong=True)
 KINDS = 8  # Maximum number of entity types on the first page.
+
 SHOWN, WORDS = 3, 40  # SHOWN: number of example sentences. WORDS: a sentence with more tokens counts as long.
 
 

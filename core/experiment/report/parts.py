@@ -21,6 +21,7 @@ LABELS, GAP, REACH = 250, 10, 435
 NAME, LINE = 14.0, 17
 
 ROOM = 0.84  # A name may take up only this share of LABELS, because fonts of browsers are wider.
+
 EDGE = 0.04  # Share of the scale that is left empty at each end.
 GREY = "#888888"
 
