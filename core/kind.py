@@ -101,7 +101,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Access of a run to its surroundings. home: the project's folder. kinds: all kinds of run by name."""
+    """A run that is being executed, as its kind sees it. home: folder of the project. kinds: {name: kind of run}."""
 
     home: Path
     context: RunContext

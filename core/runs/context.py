@@ -179,7 +179,7 @@ class RunContext(Reporter):
 class Whole:
     """Estimate, in `done`, the finished share of a run, 0 to 1. The share never falls.
 
-    A part of the run announces the shares at its begin and its end; the estimate is exact only if these are right. A
+    A part of the run announces the shares at its start and its end; the estimate is only as exact as these shares. A
     child run fills the rest of its parent's part. A stage fills only `_STAGE` of the rest of its part, because the
     number of stages is unknown.
     """

@@ -32,7 +32,7 @@ Result = dict[str, Any]  # result of the run's function, as JSON
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """Options and inputs of a run. The file is written once and never changed.
+    """Options and inputs of a run, from its file manifest.json. The file is written once and never changed.
 
     config: options as JSON. inputs: {option: fingerprint of the corpus}. created: time of creation, ISO 8601, UTC.
     parent: id of the run that started this one; None if a user started it. key: hash that is equal for runs that must

@@ -97,7 +97,7 @@ class _Bug(Exception):
 
 
 def _explain(context: RunContext, error: BaseException) -> tuple[Ending | None, Exception]:
-    """Return how an attempt that raised `error` ended (None: interrupted), and the error to show to the user."""
+    """Return how an attempt that raised `error` ended (None if interrupted), and the error to show to the user."""
     run = context.run
     name = type(error).__name__
     own = isinstance(error, WinnowError) and not isinstance(error, Cancelled)
