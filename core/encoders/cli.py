@@ -59,7 +59,7 @@ def encoders_rank(as_json: bool, **values: object) -> None:
 
 
 def in_words(result: RankResult) -> list[str]:
-    """Format a ranking: one line per encoder, best first; then layers to try, remarks, and encoders not ranked."""
+    """Return a ranking as lines: one per encoder, best first; then layers to try, remarks, and encoders not ranked."""
     ranks = result.encoders
     wide = max(len("encoder"), *(len(each.encoder) for each in ranks))
     heads = ["H-score", "H-score last", "LogME", "probe F1", "last layer", "best layer", "pieces/word"]

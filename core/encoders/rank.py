@@ -149,7 +149,7 @@ class RankResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """Labelled data for all encoders. types: types in train. all_types: types in train or dev."""
+    """The labelled data for scoring all encoders. types: types in `train`. all_types: types in `train` or `dev`."""
 
     train: list[Sentence]
     dev: list[Sentence]

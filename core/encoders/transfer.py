@@ -211,7 +211,7 @@ def _decoded(scores: Tensor, lengths: list[int], types: Sequence[str]) -> list[P
 
 
 def within(states: FloatArray, train: Sequence[Sentence], types: Sequence[str], folds: int) -> Evaluation:
-    """Return the evaluation of a probe by cross-validation within `train`. states: of all words in `train`."""
+    """Return the evaluation of a probe by cross-validation within `train`. states: `(n, d)`, one row per word."""
     at = np.cumsum([0, *(len(sentence.tokens) for sentence in train)])
     fold_of = np.random.default_rng(0).permutation(len(train)) % folds
     words = np.repeat(fold_of, np.diff(at))
@@ -235,7 +235,7 @@ class ProbeGain:
 
 
 def probe_gain(system: Evaluation, other: Evaluation, level: float) -> ProbeGain:
-    """Return the F1 of `system` minus that of `other`, with a bootstrap interval over sentences."""
+    """Return the difference in F1, `system` minus `other`, with a bootstrap confidence interval over sentences."""
     n = len(system.gold)
     counts = np.vstack([np.ones(n), np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=DRAWS)])
     f1 = [

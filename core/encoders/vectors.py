@@ -100,7 +100,10 @@ class Shards:
     """Rows of several files as one array `(n, d)`; a file is opened when its rows are read."""
 
     def __init__(self, paths: Sequence[Path], rows: Sequence[int], load: Callable[[Path], FloatArray]) -> None:
-        """rows: number of rows per file. load: function that returns the rows of a file, memory-mapped."""
+        """Make one array of several files.
+
+        rows: number of rows per file. load: function that returns the rows of a file, memory-mapped.
+        """
         self._starts = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
         self._paths, self._load = list(paths), lru_cache(_OPEN)(load)
 
@@ -158,7 +161,7 @@ class Some:
     """Vectors of some sentences of a corpus as an array `(n, d)` for all n sentences; 0 for the others."""
 
     def __init__(self, n: int, rows: IntArray, vectors: Rows) -> None:
-        """rows: `(m,)`, the corpus row of each vector. vectors: `(m, d)`."""
+        """Make an array for `n` sentences. rows: `(m,)`, the corpus row of each vector. vectors: `(m, d)`."""
         self._vectors, self._places = vectors, np.full(n, -1, dtype=np.int64)
         self._places[rows] = np.arange(len(rows))
 
@@ -270,7 +273,7 @@ def read_any(run: Run, n: int, options: Mapping[str, object]) -> tuple[Rows, Flo
 def find(store: RunStore, config: Mapping[str, object], corpus: Corpus) -> tuple[Rows, FloatArray] | None:
     """Return `(vectors, norms)` of a corpus from a finished `embed` run; None if there is no such run.
 
-    config: options whose encoder options the run must have.
+    config: options of another run; the `embed` run must have the same encoder options.
     """
     names = [name for name in EncoderOptions.model_fields if name != "weights" or config["weights"]]
     wanted = {name: config[name] for name in names} | {"corpus": corpus.fingerprint}

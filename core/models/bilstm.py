@@ -395,7 +395,7 @@ def network_of(folder: Path) -> object:
 def load(folder: Path, device: str = "auto") -> BiLstmTagger:
     """Load the tagger that `BiLstmTagger.write` wrote.
 
-    Errors: ModelError if a file is missing or damaged, RunError if one was changed after its run.
+    Errors: ModelError if a file is missing or damaged, RunError if a file was changed after the run.
     """
     from safetensors.torch import load_file
 

@@ -28,7 +28,7 @@ PAIRS = 2**22
 
 
 def bioes_tags(types: Sequence[str]) -> tuple[str, ...]:
-    """Return `("O", "B-x", "I-x", "E-x", "S-x", ...)`."""
+    """Return the BIOES tags of some entity types, `("O", "B-x", "I-x", "E-x", "S-x", ...)`."""
     return ("O", *(f"{letter}-{name}" for name in types for letter in "BIES"))
 
 
@@ -46,9 +46,9 @@ class Scores(NamedTuple):
 class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
     """Scores of tag sequences over k tags. Emissions are `(b, l, k)`, masks `(b, l)` True at words.
 
-    constrained: loss, Viterbi and posteriors exclude sequences that break BIOES. This does not change the loss of a
-    softmax head, which treats every word separately. temperature: divisor of scores in posteriors, which calibrates
-    confidences; it does not change decoding.
+    constrained: True to exclude sequences that break BIOES from loss, Viterbi and posteriors. This does not change the
+    loss of a softmax head, which treats every word separately. temperature: divisor of scores in posteriors, which
+    calibrates confidences; it does not change decoding.
     """
 
     temperature = 1.0
@@ -155,7 +155,7 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         return Scores(self.start_transitions, self.transitions, self.end_transitions)
 
     def _scores(self, constrained: bool) -> Scores:
-        """Return the scores; if `constrained`, they are -inf for tags and transitions that BIOES forbids."""
+        """Return the chain's scores; if `constrained`, with -inf for tags and transitions that BIOES forbids."""
         learnt = self._learnt()
         if not constrained:
             return learnt

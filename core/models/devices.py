@@ -76,7 +76,7 @@ def failure(card: "torch.device") -> str:
 
 
 def hindrance() -> str:
-    """Explain in a sentence why this machine's GPU is not used; "" if it is used, absent or switched off."""
+    """Return a sentence that explains why this machine's GPU is not used; "" if it is used, absent or switched off."""
     import torch
 
     if cards.asked() == "cpu" or pick_device().type == "cuda":
@@ -90,7 +90,7 @@ def hindrance() -> str:
 
 
 def in_words(device: "torch.device", dtype: "torch.dtype") -> str:
-    """Return device and precision in words: "cuda:0 NVIDIA H100, bf16"."""
+    """Return device and precision in words, such as "cuda:0 NVIDIA H100, bf16"."""
     import torch
 
     precision = {torch.bfloat16: "bf16", torch.float16: "fp16"}.get(dtype, "fp32")
@@ -272,7 +272,7 @@ def keep_parts(work: str, device: "torch.device", parts: int) -> None:
     """Store the number of parts that a batch is cut into on this GPU, for later runs of the same kind of `work`."""
     if device.type == "cuda":
         known = (read_object(machine_home() / FILE) or {}) | {f"{name_of(device)}: {work}": parts}
-        with suppress(OSError):  # harmless: the file only saves later runs a retry
+        with suppress(OSError):  # not an error: later runs find the number of parts again
             write_atomic(machine_home() / FILE, json.dumps(known, indent=1).encode())
 
 

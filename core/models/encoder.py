@@ -1,4 +1,4 @@
-"""Sentence vectors from any BERT-like encoder, pooled over its pieces, in batches of similar length."""
+"""Sentence vectors: the states of any BERT-like encoder, pooled over the pieces of a sentence."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class EncoderOptions(Config):
-    """Options of an embedding, shared by all kinds of run that embed."""
+    """Options of all kinds of runs that compute sentence vectors."""
 
     encoder: str = option("minilm", "Encoder: a Hugging Face name, a local folder, or minilm (bundled).")
     pooling: Literal["mean", "cls", "last4"] = option(
@@ -52,7 +52,7 @@ class EncoderOptions(Config):
 
 
 def encoder_options(config: EncoderOptions) -> dict[str, object]:
-    """Return the options of `config` that determine the embedding."""
+    """Return the options of `config` that determine the sentence vectors."""
     return config.model_dump(include=set(EncoderOptions.model_fields))
 
 
@@ -236,7 +236,10 @@ class Encoder:
 
 
 def _in_windows(ids: list[list[int]], special: list[list[int]], most: int) -> Cut:
-    """Return the rows as a `Cut`. A row of more than `most` pieces becomes a window; its other windows come last."""
+    """Return the rows as a `Cut` with at most `most` pieces per row.
+
+    The first window of a longer row replaces the row. Its further windows are appended after all rows.
+    """
     further = {}
     for row in [row for row, pieces in enumerate(ids) if len(pieces) > most]:
         first, *others = windows(special[row], most)

@@ -1,4 +1,4 @@
-"""Load encoders: the bundled one, `tiny`, a fetched one (`models.offered`), a folder, or one in the Hugging Face cache.
+"""Load an encoder: bundled, `tiny`, fetched (`models.offered`), from a folder, or from the Hugging Face cache.
 
 Nothing is downloaded unless the user asks for it. Only safetensors are read; pickled tensors are converted to
 safetensors first (`model_files.in_safetensors`). Remote code never runs. `tiny` has random weights, single characters
@@ -161,9 +161,9 @@ def load_model(
 ) -> "PreTrainedModel":
     """Load encoder `name` as `auto_class` (default `AutoModel`).
 
-    new_layers: parameters whose names contain one of these may be missing from the file. They start at random, and the
-    model lists them in `drawn`. kw: options passed to transformers (`dtype`, `num_labels`). Errors: ModelError, also if
-    other weights are missing.
+    new_layers: a parameter may be missing from the file if its name contains one of these strings. It then starts at
+    random, and the model's attribute `drawn` contains its name. kw: options passed to transformers (`dtype`,
+    `num_labels`). Errors: ModelError, also if other weights are missing.
     """
     _silence()
     import torch
@@ -212,7 +212,7 @@ def _bundled() -> Path:
 
 
 def _cached(name: str, allow_download: bool) -> Path:
-    """Return the snapshot folder of a Hugging Face id, downloaded only if allowed."""
+    """Return the snapshot folder of a Hugging Face id; download it only if `allow_download` is True."""
     kept = "this machine is set to stay offline (WINNOW_OFFLINE)"
     if allow_download and offline():
         raise ModelError(

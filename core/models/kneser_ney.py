@@ -63,7 +63,7 @@ class _Level:
 
 
 def word_bits(n_words: int) -> int:
-    """Return the number of bits of a key that hold the word."""
+    """Return the number of bits that a key needs for its word."""
     return max(1, (n_words - 1).bit_length())
 
 

@@ -29,7 +29,7 @@ class LayerMix(nn.Module):
 
     def __init__(self, model: "PreTrainedModel") -> None:
         super().__init__()
-        # Zeros: under the softmax all layers start with equal weight.
+        # Start with zeros, because their softmax gives all layers the same weight.
         self.weights = nn.Parameter(torch.zeros(model.config.num_hidden_layers + 1))
         self.gamma = nn.Parameter(torch.ones(()))
         self._on = True
@@ -38,7 +38,7 @@ class LayerMix(nn.Module):
     def forward(self, states: Sequence[Tensor]) -> Tensor:
         """Return the mix `(b, l, d)` of the layers' states, each `(b, l, d)`."""
         shares = self.weights.softmax(0)
-        # Sum in float32, because a sum of a dozen layers in bf16 would lose one of its three digits.
+        # Sum in float32, because a sum of a dozen layers would lose one of the three digits of bf16.
         weighed = [share * state.float() for share, state in zip(shares, states, strict=True)]
         return self.gamma * torch.stack(weighed).sum(0)
 
@@ -95,7 +95,7 @@ def layers_of(model: "PreTrainedModel", name: str, instead: str) -> nn.ModuleLis
 
 
 def _draw(layer: nn.Module, spread: float) -> None:
-    """Reinitialise a layer like BERT's layers before pre-training (Zhang et al. 2021, 4)."""
+    """Reinitialise a layer like BERT's layers before pre-training (Zhang et al. 2021, section 4)."""
     for name, parameter in layer.named_parameters():
         if name.endswith("bias"):
             nn.init.zeros_(parameter)
@@ -106,7 +106,7 @@ def _draw(layer: nn.Module, spread: float) -> None:
 
 
 class Lora:
-    """LoRA matrices of rank `rank` for all linear layers of an encoder. Its own weights are frozen until `merge`.
+    """LoRA matrices of rank `rank` for all linear layers of an encoder, which is frozen until `merge`.
 
     model: encoder and head; the head is trained as usual. seed: seed of the random A. B starts at 0, so training starts
     from the unchanged encoder. The matrices are parameters of `model`, named after their layer with `lora_a` and

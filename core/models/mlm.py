@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 Unit = Literal["piece", "word", "span"]
 
-MASKED, RANDOM = 0.8, 0.1  # shares of the chosen pieces; the rest stays unchanged (Devlin et al. 2019)
+# Shares of chosen pieces that become the mask or a random piece; the rest stays (Devlin et al. 2019).
+MASKED, RANDOM = 0.8, 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,7 +309,8 @@ def pseudo_perplexity(
                 break
             places = np.array([i for i, piece in enumerate(row.tolist()) if piece not in special], dtype=np.int64)
             ids = to_device(torch.from_numpy(row.astype(np.int64)), device)
-            # One copy of the row per place, with that place masked, in batches of about `pieces`.
+            # Make one copy of the row per piece to predict, with this piece masked, in batches of about `pieces`
+            # pieces.
             n_parts = min(-(-len(places) * len(row) // pieces), len(places))
             for part in np.array_split(places, n_parts) if n_parts else ():
                 lines = torch.arange(len(part), device=device)

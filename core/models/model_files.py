@@ -123,7 +123,7 @@ def json_object(name: str, file: Path) -> Mapping[str, object]:
 def vocabulary_weights(name: str, folder: Path) -> int:
     """Return the number of weights of a model's word embeddings. Errors: ModelError if config.json lacks the sizes."""
     config = json_object(name, folder / "config.json")
-    sizes = config.get("vocab_size"), config.get("hidden_size", config.get("dim"))  # DistilBERT has `dim`
+    sizes = config.get("vocab_size"), config.get("hidden_size", config.get("dim"))  # DistilBERT names it `dim`
     if not all(isinstance(size, int) for size in sizes):
         raise ModelError(f"{name}: config.json has no vocab_size and hidden_size; save the model again.")
     rows, width = sizes
@@ -162,7 +162,7 @@ def wanting(folder: Path) -> bool:
 
 
 def about(target: Path) -> str:
-    """Return the sentence that names the source of a converted folder's weights."""
+    """Return the sentence in a converted folder that names the source of its weights."""
     return (target / _ABOUT).read_text(encoding="utf-8").strip()
 
 

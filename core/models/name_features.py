@@ -79,7 +79,7 @@ class NameFeatures(nn.Module):
 
     @classmethod
     def read(cls, folder: Path, tags: Sequence[str]) -> Self | None:
-        """Read the dictionary from a tagger's folder; None if it has none. Errors: CorpusError."""
+        """Return the dictionary in a tagger's folder; None if there is none. Errors: CorpusError."""
         if not (path := folder / FILE).is_file():
             return None
         with read_back(path):

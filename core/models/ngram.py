@@ -79,7 +79,7 @@ class KneserNey:
         vocabulary_size: int | None = None,
         report: Reporter | None = None,
     ) -> Self:
-        """Fit on sentences of tokens, which are read once.
+        """Return a model fitted on sentences of tokens, which are read only once.
 
         The tokens `<s>`, `</s>` and `<unk>` are skipped, as by `lmplz --skip_symbols`. An empty sentence counts as
         `<s> </s>`. vocabulary_size: size V of a vocabulary shared with other models, counting `<unk>` and `</s>` but
@@ -116,7 +116,7 @@ class KneserNey:
         return len(self.tables)
 
     def score(self, sentences: Sequence[Sequence[str]], *, report: Reporter | None = None) -> NgramScores:
-        """Score sentences of tokens. The tokens `<s>`, `</s>` and `<unk>` count as unknown words."""
+        """Return the scores of sentences of tokens. The tokens `<s>`, `</s>` and `<unk>` count as unknown words."""
         lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
         log10, oov_log10 = np.zeros(len(sentences)), np.zeros(len(sentences))
         oov = np.zeros(len(sentences), np.int64)

@@ -84,12 +84,12 @@ class SpanLayer(nn.Module):
         self.classes = nn.Linear(HIDDEN, n_classes)
 
     def represent(self, first: Tensor, last: Tensor, spans: Features) -> Tensor:
-        """Return representations `(n, HIDDEN)`. first, last: `(n, d)` states of the words at both ends."""
+        """Return representations of n spans, `(n, HIDDEN)`. first, last: `(n, d)` states of the words at both ends."""
         parts = [first, last, self.words(spans["words"]), self.pieces(spans["pieces"]), self.shapes(spans["shapes"])]
         return nn.functional.gelu(self.hidden(torch.cat(parts, -1)))
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """Return logits `(n, t + 1)`."""
+        """Return logits `(n, t + 1)` of n spans, for no entity and t types."""
         logits: Tensor = self.classes(self.dropout(hidden))
         return logits
 
@@ -261,7 +261,7 @@ class SpanTagger(PieceTagger):
         return tagged, result
 
     def doubts(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> FloatArray:
-        """Return 1 minus the lowest confidence of a sentence's entities `(n,)`; 0 without entities.
+        """Return for each sentence 1 minus the lowest confidence of its entities, `(n,)`; 0 without entities.
 
         A span tagger has no probability of a whole sentence.
         """

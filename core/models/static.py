@@ -1,8 +1,8 @@
-"""Static vectors distilled from an encoder: a sentence is the weighted mean of its pieces' vectors, without a forward
-pass.
+"""Static vectors, distilled from an encoder: a sentence's vector is the weighted mean of its pieces' vectors.
 
-The method is that of model2vec (Tulkens and van Dongen 2024): every piece passes through the encoder once, alone. The
-vectors are reduced by PCA and weighted by the smooth inverse frequency of Arora et al. (2017).
+The method is that of model2vec (Tulkens and van Dongen 2024): every piece passes through the encoder once, alone.
+Sentences then need no forward pass. The vectors are reduced by PCA and weighted by the smooth inverse frequency of
+Arora et al. (2017).
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class Words:
 
     @classmethod
     def of(cls, texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase") -> Self:
-        """Split texts into words, and cut the words into pieces."""
+        """Return the texts split into words, and the words cut into pieces."""
         numbers = dict[str, int]()
         rows = [[numbers.setdefault(word, len(numbers)) for word in tokenize(text)] for text in texts]
         cut: list[list[int]] = []
@@ -86,7 +86,7 @@ class StaticVectors:
 
     @classmethod
     def distil(cls, encoder: Encoder, words: Words, report: Reporter) -> Self:
-        """Distil vectors of the pieces that occur in a sample of text. Other pieces get no vector.
+        """Return vectors distilled for the pieces that occur in a sample of text. Other pieces get no vector.
 
         words: the sample, which also gives the frequencies.
         """

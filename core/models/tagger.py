@@ -77,7 +77,7 @@ def _unknown(sentences: Sequence[Sentence], length: int) -> Tensor:
 
 @contextmanager
 def complete(folder: Path) -> Iterator[None]:
-    """Turn errors of loading a tagger into a ModelError, except ModelErrors and out-of-memory errors."""
+    """Raise ModelError if loading a tagger within this context fails; out-of-memory errors stay unchanged."""
     try:
         yield
     except ModelError:

@@ -139,7 +139,7 @@ def vocabulary_fit(
 
 
 def remarks(name: str, fit: VocabularyFit) -> list[str]:
-    """Describe what encoder `name` cannot represent, one sentence per problem, without naming the encoder."""
+    """Return what encoder `name` cannot represent, as one sentence per problem that does not name the encoder."""
     texts = []
     if name == BUNDLED:
         texts.append("Uncased and English: it ignores capitals, and cuts other languages into many small pieces.")

@@ -24,7 +24,7 @@ class Dictionary:
     """A dictionary of names. types: {words of a name: its type}. case_sensitive: False to ignore case.
 
     A match begins at the start of a token and ends at the end of a token. Token borders inside a match are ignored:
-    `T-cell` is found as one token and as three tokens.
+    `T-cell` is found if it is one token, and also if it is three tokens.
     """
 
     def __init__(self, types: Mapping[Key, str], *, case_sensitive: bool = False) -> None:

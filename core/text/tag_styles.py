@@ -231,7 +231,7 @@ def _lettered(rest: Mapping[str, int], kind: Literal["letters", "suffix"], outsi
     """Return the spelling if the tags have position letters, else None.
 
     Nearly all tags must have the same separator, and at least one tag must begin an entity. In the usual spelling
-    (`B-PER`), only half of the tags must have it, and no tag has to begin an entity.
+    (`B-PER`), only half of the tags must have the separator, and no tag has to begin an entity.
     """
     separators: Counter[str] = Counter()
     for tag, n in rest.items():

@@ -90,7 +90,7 @@ def _runs_of_marks() -> re.Pattern[str]:
 
 
 def tokenize(text: str) -> tuple[str, ...]:
-    r"""Split text into runs of `\w` with their marks, and single other characters (SOURCES.md, Words).
+    r"""Return the tokens of a text: runs of `\w` with their marks, and single other characters (SOURCES.md, Words).
 
     Each letter of a script without blanks between words is a token. Labelled data has its own tokens and is not
     tokenised again.

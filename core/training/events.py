@@ -144,7 +144,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
     def _listen(self, args: TrainingArguments, control: TrainerControl, *wishes: bool) -> list[bool]:
         """Stop the training if the user cancelled, and return the first process's `wishes` in every process.
 
-        wishes: True for each thing that this process would do now, such as log or save.
+        wishes: for each action, such as log or save, True if this process is due to take it.
         """
         try:
             self.report.check()
@@ -219,7 +219,7 @@ def _is_metric(name: str) -> bool:
 
 
 def _agree(args: TrainingArguments, wishes: list[bool]) -> list[bool]:
-    """Return the first process's `wishes` (see `_listen`) in every process, so that all log, save and stop together."""
+    """Return the first process's `wishes` (see `_listen`) in every process, so that all processes act together."""
     if args.world_size == 1:
         return wishes
     import torch

@@ -7,7 +7,7 @@ LPFT first trains only the head, with a frozen encoder, then the whole tagger (K
 and A.4). Its folder has
 
 head/               checkpoints of stage 1
-head.safetensors    best weights of stage 1, whose presence shows that it is finished
+head.safetensors    best weights of stage 1, whose presence shows that the stage is finished
 whole/              checkpoints of stage 2
 """
 
@@ -62,8 +62,8 @@ SCALES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 class Epochs:
     """Record of the epochs so far.
 
-    dev_f1: dev F1 of each epoch, percent. dev_loss: dev loss of each epoch if it selects the best epoch, else empty.
-    best: number of the kept epoch, from 1; 0 before the first. seconds: training time over all attempts.
+    dev_f1: dev F1 of each epoch, percent. dev_loss: dev loss of each epoch if dev loss selects the best epoch, else
+    empty. best: number of the kept epoch, from 1; 0 before the first. seconds: training time over all attempts.
     """
 
     dev_f1: list[float] = field(default_factory=list)
@@ -96,7 +96,7 @@ class Epochs:
 
 
 class Finetuning(Durable):
-    """Training of one seed. Results: `epochs`, and `best`, the kept weights on the CPU."""
+    """Trains the tagger of one seed. Results: `epochs`, the record, and `best`, the kept weights on the CPU."""
 
     def __init__(
         self,
@@ -202,7 +202,8 @@ class Finetuning(Durable):
     def _roll_back(self) -> None:
         """Restore the best weights after an epoch that was not the best.
 
-        It is called at the start of the next epoch, so that a training that resumes there restores these weights too.
+        This method is called at the start of the next epoch, so that a training that resumes there restores these
+        weights too.
         """
         if self.epochs.best < len(self.epochs.dev_f1):
             self.tagger.load_state_dict(self.best)

@@ -1,10 +1,10 @@
-"""Train a tagger on another labelled corpus first, and start the tagger of L_C from it (SOURCES.md, Transfer).
+"""Train a tagger on another labelled corpus, and start the tagger of L_C with its weights (SOURCES.md, Transfer).
 
 The first tagger has an output layer for all types of the other corpus, so its encoder also learns from types that L_C
 lacks. `PieceTagger.begin_from` then copies the encoder, and the output weights of the types that both corpora have. A
 seed's folder has
 
-first/               checkpoints of the first training; removed when it has ended
+first/               checkpoints of the first training; removed when this training has ended
 first.safetensors    weights of the first tagger, whose presence shows that the first training has ended
 """
 

@@ -1,4 +1,4 @@
-"""Train in less memory: LoRA, checkpointed layers, and steps that are cut into smaller parts if memory runs out."""
+"""Train in less memory: LoRA, recomputed activations, and steps that are cut into parts if memory runs out."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

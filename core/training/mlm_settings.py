@@ -1,4 +1,4 @@
-"""Settings of masked language modelling: the papers' values, and a preset of few epochs for a first look."""
+"""Settings of masked language modelling: the papers' values, and a preset with few epochs for first experiments."""
 
 from dataclasses import dataclass
 from typing import Literal, Self
@@ -11,7 +11,7 @@ from core.training.memory import CHECKPOINTING, IN_PARTS, LORA, LORA_FASTER, PAR
 QUICK_STEPS = 1500
 # Number of pieces in a row that is filled with whole texts.
 PACKED = 512
-# Maximum number of pieces of a text that is not cut before it is packed into rows.
+# Before texts are packed into rows, only texts of more pieces than this are cut.
 WHOLE = 8192
 
 Balance = Literal["none", "upsample_TC", "downsample_SC"]

@@ -143,8 +143,8 @@ def train_along(home: Path, kinds: Mapping[str, Kind]) -> None:
     except Cancelled:
         raise
     except Exception as error:
-        # Write the error only while the first process runs, which reads this file and fails with the same message. If
-        # the first process has already ended, its end has caused this error.
+        # The first process reads this file and fails with the same message. If the first process has already ended,
+        # write nothing, because its end has caused this error.
         if run.lock.held():
             with suppress(OSError):
                 write_atomic(run.rank_error_file, _in_words(error).encode("utf-8", "replace"))
@@ -189,7 +189,7 @@ class _SilentContext(Silent):
 
 
 def _store() -> "TCPStore":
-    """Return torchrun's own store, which outlives every process."""
+    """Return torchrun's own key-value store, which outlives every process."""
     from torch.distributed import TCPStore  # type: ignore[attr-defined]  # public by its documentation
 
     # The timeout is long because the first process may read files for an hour, or wait for a GPU, before it announces.

@@ -322,7 +322,7 @@ class Outcome:
 def pretrain(
     lm: MaskedLM, piles: Piles, settings: Settings, *, folder: Path, report: Reporter, saved: Saved | None = None
 ) -> Outcome:
-    """Train `lm` in place; a missing vocabulary head is fitted first.
+    """Train `lm` in place, and return the outcome. A missing vocabulary head is fitted first.
 
     folder: folder for the checkpoints; training resumes from the last one, with the same result as without
     interruption. saved: called with each checkpoint. Under `torchrun` every process calls this function, and all but
@@ -472,7 +472,8 @@ def _steps(lm: MaskedLM, piles: Piles, settings: Settings) -> Steps:
         batch_size=settings.batch_size,
         pieces=pieces,
         pad=int(lm.tokenizer.pad_token_id or 0),
-        # On a GPU, starting another micro-batch takes longer than computing the padding of a longer one.
+        # On a GPU, rows of any length may share a micro-batch, because another micro-batch takes longer than the
+        # padding.
         stretch=STRETCH if lm.model.device.type == "cpu" else math.inf,
         total=settings.max_steps,
         world=world,

@@ -1,11 +1,11 @@
 """Train taggers also on unlabelled sentences, with pseudo-labels (SOURCES.md, Pseudo-labels).
 
-A teacher labels the sentences, and students are trained on its confident labels. The loss accepts any tag for the
-other tokens that may belong to an entity (`text.sentence.Partial`). In self-training the first teacher was trained on
-L_C. In distant supervision it was trained on sentences that contain names from the user's lists. A student is not used
-unless its dev F1 is higher than its teacher's. The folder of a seed has
+A teacher labels the sentences, and students are trained on its confident labels. The loss accepts any tag for the other
+tokens that may belong to an entity (`text.sentence.Partial`). In self-training the first teacher was trained on L_C. In
+distant supervision it was trained on sentences that contain names from the user's lists. A student replaces its teacher
+only if its dev F1 is higher. The folder of a seed has
 
-NAME/               checkpoints of a stage; removed when it has ended
+NAME/               checkpoints of a stage; removed when the stage has ended
 NAME.safetensors    weights of the stage's tagger, whose presence shows that the stage has ended
 """
 
@@ -141,9 +141,9 @@ def self_train(
 ) -> Epochs:
     """Improve a tagger of L_C by pseudo-labels of `unlabelled` sentences. Return the record of the kept training.
 
-    `tagger` gets the weights of a better student. Each student starts from the encoder. Each step has a batch of
-    `train` and a batch of pseudo-labelled sentences. The student is trained for half as many epochs as a tagger of L_C
-    alone. epochs: record of the tagger's training on L_C. Errors: Cancelled, ResourceError.
+    If a student is better, `tagger` gets the student's weights. Each student starts from the encoder. Each step has a
+    batch of `train` and a batch of pseudo-labelled sentences. The student is trained for half as many epochs as a
+    tagger of L_C alone. epochs: record of the tagger's training on L_C. Errors: Cancelled, ResourceError.
     """
     settings = settings.planned(len(train))
     settings = replace(settings, epochs=-(-settings.epochs // 2), max_steps=0)
@@ -186,7 +186,7 @@ def train_distant(
     *,
     stopped: Stopped | None = None,
 ) -> First:
-    """Train a tagger on the dictionary's names in `unlabelled` sentences, then on its own pseudo-labels.
+    """Return a tagger trained on the dictionary's names in `unlabelled` sentences, then on its own pseudo-labels.
 
     As in BOND (Liang et al. 2020), there are two stages, and dev F1 decides when each ends. There are two differences.
     Only tokens of which the teacher is confident have labels, and these are hard instead of soft. In the first stage,

@@ -140,7 +140,7 @@ def words_of(rows: Sequence[Row]) -> int:
 
 
 def in_parts(rows: Sequence[Row], tagger: Tagger, n: int) -> list[Sequence[Row]]:
-    """Return the rows in at most `n` parts of about as many pieces each, sorted by length to reduce padding."""
+    """Return the rows in at most `n` parts with about equal numbers of pieces, sorted by length to reduce padding."""
     if n == 1:
         return [rows]
     # Balance pieces instead of sentences, because the time of a part depends on its pieces.

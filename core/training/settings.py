@@ -1,6 +1,6 @@
-"""Settings of taggers and of PVI's classifiers: the papers' values, and presets of few epochs for a first look.
+"""Settings of taggers and of PVI's classifiers: the papers' values, and presets with few epochs.
 
-The papers are Mahapatra et al. 2022 and Ma et al. 2023. Loads no torch.
+The papers are Mahapatra et al. 2022 and Ma et al. 2023. This module does not import torch.
 """
 
 from collections.abc import Sequence

@@ -272,7 +272,7 @@ def pieces_until(steps: Steps, pieces: int) -> int:
 def step_of(
     examples: Examples, rows: IntArray, slots: IntArray, *, masking: Masking, epoch: int, like: "Steps | _OneProcess"
 ) -> Step:
-    """Return the micro-batches that process `like.rank` of `like.world` computes in a step.
+    """Return a step with the micro-batches that process `like.rank` of `like.world` computes.
 
     rows: indices of the step's rows in `examples`. slots: position of each row in the epoch.
     """
@@ -325,7 +325,7 @@ def fixed(examples: Examples, masking: Masking, *, pieces: int, pad: int) -> Ite
 
 
 class _OneProcess:
-    """The attributes of `Steps` that `step_of` reads, for one process."""
+    """Replaces `Steps` as an argument of `step_of` if a single process reads all rows."""
 
     parts, rank, world, stretch = 1, 0, 1, STRETCH
 
