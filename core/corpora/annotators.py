@@ -9,7 +9,8 @@ from pathlib import PurePosixPath
 
 from core.text.words import clean
 
-Labels = frozenset[tuple[tuple[tuple[int, int], ...], str]]  # Fragments and type of each annotation of a text.
+# Fragments and type of each annotation of a text.
+Labels = frozenset[tuple[tuple[tuple[int, int], ...], str]]
 # Two files with at least half of the smaller file's texts in common are taken for the work of two annotators.
 _SHARED = 0.5
 # Usual names of a column with annotators. "user" is not one of them, because in web data it names a text's author.

@@ -30,14 +30,19 @@ ROLE_NAMES: Mapping[str, str] = {
 }
 LABELS = ("train", "dev", "test")
 
-TASK_INSIDE = 0.5  # The check `task_in_domain` is amber if at least half of T_C's sentences also occur in D_C.
-TYPE_ENTITIES = 10  # If a labelled set has fewer than 10 entities of a type, the F1 of this type is not reliable.
-DEV_ENTITIES = 300  # With fewer than 300 entities in the dev set, one entity changes dev F1 by over 0.3 points.
-UPPER_CASE = 0.9  # The check `upper_case` is amber if at least 90% of the sentences are in capitals.
+# The check `task_in_domain` is amber if at least half of T_C's sentences also occur in D_C.
+TASK_INSIDE = 0.5
+# If a labelled set has fewer than 10 entities of a type, the F1 of this type is not reliable.
+TYPE_ENTITIES = 10
+# With fewer than 300 entities in the dev set, one entity changes dev F1 by over 0.3 points.
+DEV_ENTITIES = 300
+# The check `upper_case` is amber if at least 90% of the sentences are in capitals.
+UPPER_CASE = 0.9
 # The check `documents` is amber if at least 10% of the sentences have more than 200 tokens. Few sentences have over
 # 100 tokens, even in contracts.
 LONG_TOKENS, LONG_SHARE = 200, 0.1
-NAMED = 4  # A sentence for the user lists at most four names; further names are only counted.
+# A sentence for the user lists at most four names; further names are only counted.
+NAMED = 4
 # A sample has 50 sentences from each of 10 places. Each place is one row group, so reading a sample of a large corpus
 # takes no longer than of a small one.
 _PLACES, _PER_PLACE = 10, 50
@@ -192,7 +197,7 @@ def budget_fits(budgets: Sequence[str], domain: Corpus) -> Check:
 
 
 def entities_present(corpora: Mapping[str, Corpus]) -> Check:
-    """Check that every labelled set contains an entity."""
+    """Check that every labelled set contains at least one entity."""
     empty = [ROLE_NAMES.get(role, role) for role, corpus in corpora.items() if not sum(corpus.types.values())]
     found = Check(
         name="entities",
@@ -349,8 +354,8 @@ def _is(names: Sequence[str]) -> str:
 class _Texture:
     """Shares of unusual sentences in a corpus.
 
-    upper: share of sentences in capitals, in a sample without sentences whose letters have no case. long: share of
-    sentences with more than `LONG_TOKENS` tokens, among all sentences.
+    upper: share of sentences in capitals, among sampled sentences with letters that have case. long: share of sentences
+    with more than `LONG_TOKENS` tokens, among all sentences.
     """
 
     upper: float

@@ -34,7 +34,7 @@ def _column(home: Path, fingerprint: str, name: str) -> pa.ChunkedArray:
 
 
 def value_names(corpus: Corpus) -> list[str]:
-    """Return the names of the imported file's further columns that the corpus has kept, in alphabetical order."""
+    """Return the names of the further columns that the corpus keeps from the imported file, in alphabetical order."""
     return _value_names(corpus.path.parents[1], corpus.fingerprint)
 
 
@@ -69,7 +69,7 @@ def unique(corpus: Corpus, name: str) -> list[str | None]:
 
 
 def distinct_values(corpus: Corpus, name: str) -> set[str]:
-    """Return the distinct values of a further column, without missing ones."""
+    """Return the distinct values of a further column (see `value_names`), without missing values."""
     return {str(value) for value in pc.unique(values(corpus, name)).to_pylist() if value is not None}
 
 
@@ -79,7 +79,7 @@ def placed(corpus: Corpus) -> bool:
 
 
 def kept_names(corpus: Corpus) -> tuple[str, ...]:
-    """Return which of the columns doc, group and file have a value in at least one row. Add page if file has one."""
+    """Return those columns among doc, group and file that have a value in at least one row; after file, also page."""
     held = [name for name in ("doc", "group", "file") if int(stored(corpus, name).null_count) < len(corpus)]
     return (*held, "page") if "file" in held else tuple(held)
 

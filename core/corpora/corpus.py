@@ -36,8 +36,10 @@ _PLAIN = pa.schema(
 _ENTITY = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("type", pa.string())])
 _TOKENS = b"tokens"  # key of the token rule in the Parquet schema's metadata; missing if the rule is `words`
 _LABELLED = _PLAIN.append(pa.field("tokens", pa.list_(pa.string()))).append(pa.field("entities", pa.list_(_ENTITY)))
-SENTENCES, ABOUT = "sentences.parquet", "about.json"  # Files in the folder of a corpus.
-BLOCK = 8192  # Rows per row group, about 1 MB of text. Sentences are read and written in whole row groups.
+# Files in the folder of a corpus.
+SENTENCES, ABOUT = "sentences.parquet", "about.json"
+# Rows per row group, about 1 MB of text. Sentences are read and written in whole row groups.
+BLOCK = 8192
 
 
 class _EntityCell(TypedDict):
@@ -79,7 +81,7 @@ def write_sentences(
     """Write a stream of sentences to a Parquet file, `block` rows per row group, and return a summary."""
     schema = _LABELLED if labelled else _PLAIN
     head = "winnow corpus 1" + ", labelled" * labelled
-    # Do not store the rule `words`: older corpora do not store their rule, which is `words`, and must keep their
+    # Store only a rule other than `words`. Older corpora, whose rule is `words`, store no rule and must keep their
     # fingerprint.
     if tokens != "words" and not labelled:
         schema, head = schema.with_metadata({_TOKENS: tokens}), f"{head}, {tokens}"
@@ -290,7 +292,7 @@ class Corpus:
         (string), `page` (int32) and `columns` (map of strings).
         """
         with self.opened() as file:
-            if name in KEPT and name not in file.schema_arrow.names:  # a corpus of an older version
+            if name in KEPT and name not in file.schema_arrow.names:  # an older version stored no such column
                 return pa.chunked_array([pa.nulls(self.n_sentences, KEPT[name])])
             return file.read([name]).column(0)
 

@@ -30,12 +30,18 @@ LONGEST = 160  # maximum number of letters (or words) of a text; longer texts ar
 SIMILARITY = 0.9
 # With fewer texts, starting further processes (0.3 s each) takes longer than they save.
 PAYS = 100_000
-_MEET = 64  # If more than 64 texts share a segment, not all pairs of them are compared.
-_FEW = 1 << 12  # Up to 4,096 pairs, comparing all of them is faster than searching by segments.
-_NEIGHBOURS = 8  # Number of texts before and after a text, in alphabetical order, with which it is compared.
-_AT_ONCE = 1 << 22  # Number of candidate pairs in memory.
-_PAIRS = 1 << 15  # Number of candidate pairs compared at a time.
-_HAIR = 1e-9  # Added against rounding errors; for example, (1 - .9) * 10 is slightly below 1.
+# If more than 64 texts share a segment, not all pairs of them are compared.
+_MEET = 64
+# Up to 4,096 pairs, comparing all of them is faster than searching by segments.
+_FEW = 1 << 12
+# Number of texts before and after a text, in alphabetical order, with which it is compared.
+_NEIGHBOURS = 8
+# Number of candidate pairs in memory.
+_AT_ONCE = 1 << 22
+# Number of candidate pairs compared at a time.
+_PAIRS = 1 << 15
+# Added before rounding down, because (1 - .9) * 10, for example, is slightly below 1.
+_HAIR = 1e-9
 
 _BASE = 0x9E3779B97F4A7C15  # base of the polynomial hashes; odd, so that it has an inverse modulo 2**64
 _POWERS, _INVERSES = (

@@ -14,8 +14,10 @@ from core.results import BoolArray, IntArray
 UIntArray = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.unsignedinteger]
 
-HASH_BITS = 40  # Bits in the hash of a 5-gram. Fewer than one in a billion pairs of sentences then have a collision.
-_KNOWN_WORDS = 1 << 20  # Maximum number of words whose hashes are cached. The cache takes about 150 MB.
+# Bits in the hash of a 5-gram. Fewer than one in a billion pairs of sentences then have a collision.
+HASH_BITS = 40
+# Maximum number of words whose hashes are cached. The cache takes about 150 MB.
+_KNOWN_WORDS = 1 << 20
 
 
 def mix(values: UIntArray) -> UIntArray:

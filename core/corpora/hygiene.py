@@ -37,8 +37,10 @@ from core.reporter import Reporter, Silent
 from core.results import BoolArray, IntArray
 from core.text.words import fold, joined, letters, numbers, tokenize, unspaced
 
-SHORT = 10  # A sentence of fewer than 10 words has too few 5-grams, and is compared by letters.
-_MORE = 2  # A near duplicate of a short sentence may have up to 11 words: fewer than SHORT + 2.
+# A sentence of fewer than 10 words has too few 5-grams, and is compared by letters.
+SHORT = 10
+# A near duplicate of a short sentence may have up to 11 words: fewer than SHORT + 2.
+_MORE = 2
 # Sentences of more than 60 words need no comparison by words: one changed word leaves their Jaccard at .8 or more.
 _MANY = 60
 _SHINGLE = 5
@@ -49,9 +51,12 @@ _LETTERS_A_WORD = 5
 # Leaks).
 _QUOTATIONS = ((13, 13, None, False), (8, 8, 12, False), (26, 26, None, True), (16, 16, 25, True))
 
-Rows = tuple[npt.NDArray[np.unsignedinteger], IntArray]  # (Numbers of all sentences, count of numbers per sentence).
-MASK, CLUSTER, ABOUT = "mask.npy", "cluster.npy", "audit.json"  # Files of an audit.
-FLAGS = ("exact_duplicate", "near_duplicate", "leak", "too_short", "too_long")  # Bit i of a row's mask is FLAGS[i].
+# (numbers of all sentences in one array, count of numbers per sentence)
+Rows = tuple[npt.NDArray[np.unsignedinteger], IntArray]
+# Files of an audit.
+MASK, CLUSTER, ABOUT = "mask.npy", "cluster.npy", "audit.json"
+# Bit i of a row's mask is FLAGS[i].
+FLAGS = ("exact_duplicate", "near_duplicate", "leak", "too_short", "too_long")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +178,7 @@ class Findings:
 
 @dataclass(slots=True)
 class Pile:
-    """`Numbers` of all sentences, held-out sentences first. Row r of the corpus is row `n_held + r` here."""
+    """`Numbers` of all sentences, held-out sentences first. Row r of the corpus is row `n_held + r` of this object."""
 
     shingles: Ragged = field(default_factory=lambda: Ragged(np.uint64))
     words: Ragged = field(default_factory=lambda: Ragged(np.uint32))

@@ -25,19 +25,25 @@ from core.text.sentence import Sentence
 
 SECONDS = 60  # time limit for all files together
 MOST_FILES = 2_000
-MOST_ALONE = 30  # Maximum number of files to read again, each in its own process, after the shared process has died.
-LOOKED_INTO = 8  # Number of files to read of a folder that has more than 24 files with one extension.
-_READ = 8_000  # Maximum number of sentences to read per file.
-_SECONDS = 1.5  # Time limit per file.
-_SAMPLE, _WORDS = 500, 1_500  # Sentences per file whose words are counted; most frequent words per file that are kept.
-_LONG = 80  # If half of a file's rows have more than 80 tokens, they are taken for documents, not sentences.
+# Maximum number of files to read again, each in its own process, after the shared process has died.
+MOST_ALONE = 30
+# Number of files to read of a folder that has more than 24 files with one extension.
+LOOKED_INTO = 8
+# Maximum number of sentences to read per file.
+_READ = 8_000
+# Time limit per file.
+_SECONDS = 1.5
+# Sentences per file whose words are counted; most frequent words per file that are kept.
+_SAMPLE, _WORDS = 500, 1_500
+# If half of a file's rows have more than 80 tokens, they are taken for documents, not sentences.
+_LONG = 80
 
 _process = Isolated(__name__, "import this file alone, with the form for all options", SECONDS)
 ready = _process.ready
 
 
 def looks(paths: Sequence[Path]) -> list[Look]:
-    """Return the findings for every file in `paths` (files, folders and archives), from the beginnings of the files.
+    """Return a `Look` (first findings) for every file in `paths`, which may be files, folders and archives.
 
     Errors: those of `files_of`; ResourceError.
     """
@@ -64,7 +70,7 @@ def _asked(paths: Sequence[Path], only: Sequence[str] | None) -> list[Look]:
 
 
 def answer(paths: Sequence[str], only: Sequence[str] | None) -> list[dict[str, Any]]:
-    """Return the findings for every file in `paths` as JSON values. Called in the separate process.
+    """Return a `Look` for every file in `paths`, as JSON values. Called in the separate process.
 
     only: names of the files to read; None to read a few files of each kind.
     """

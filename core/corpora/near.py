@@ -24,13 +24,18 @@ from core.corpora.grams import HASH_BITS, Gathered, UIntArray, mix
 from core.reporter import Reporter
 from core.results import IntArray
 
-BUCKET = 64  # In a bucket of more than 64 rows, not all pairs are compared.
-_NEIGHBOURS = 4  # Number of following rows with which each row of a large bucket is compared.
-_ROWS = 1 << 14  # Number of rows, or of pairs of rows, processed at a time.
-_PAIRS = 1 << 17  # Number of candidate pairs yielded at a time.
+# In a bucket of more than 64 rows, not all pairs are compared.
+BUCKET = 64
+# Number of following rows with which each row of a large bucket is compared.
+_NEIGHBOURS = 4
+# Number of rows, or of pairs of rows, processed at a time.
+_ROWS = 1 << 14
+# Number of candidate pairs yielded at a time.
+_PAIRS = 1 << 17
 
 Pairs = tuple[IntArray, IntArray]
-RANGE = 1 << 16  # Number of rows per block. Hashes are compared in as many ranges as there are blocks.
+# Number of rows per block. Hashes are compared in as many ranges as there are blocks.
+RANGE = 1 << 16
 # Large buckets are divided six times. Of pairs with Jaccard .8, one in 460 never shares a key: (1 - .8**2)**6.
 _SPLITS = 6
 
@@ -177,7 +182,7 @@ def near_sets(sets: Gathered, live: IntArray, threshold: float, report: Reporter
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """Values that determine the common order of members and the prefixes. seen: table of counts, see `_rarity`."""
+    """Settings for `_prefixes`: threshold, and how to sort members. seen: counts of members, see `_rarity`."""
 
     threshold: float
     row_bits: int

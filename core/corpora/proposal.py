@@ -19,13 +19,15 @@ from core.terms import labels_in_words, role_in_words
 LABELS = ("train", "dev", "test")
 DIVIDE, SOURCE, UNUSED = "divide", "source", ""
 FILE_ROLES = ("task", "domain", *LABELS, DIVIDE, SOURCE)
-MOST_SINGLE = 8  # Up to eight files of one kind in a folder have a row each; more files share a row.
+# Up to eight files of one kind in a folder have a row each; more files share a row.
+MOST_SINGLE = 8
 # Whole words in a file name. \b would not find the word task in task_2, because it counts `_` and digits as letters.
 _HINTS = {
     "task": re.compile(r"(?:^|[^a-z])(?:task|target)(?:[^a-z]|$)"),
     "domain": re.compile(r"(?:^|[^a-z])(?:domain|unlabell?ed|background|pile|raw)(?:[^a-z]|$)"),
 }
-SMALL = 5  # A text is small if the domain corpus is at least five times larger.
+# A text is small if the domain corpus is at least five times larger.
+SMALL = 5
 # A text becomes the task corpus if its similarity to the labelled text is at least 1.2 times that of the domain corpus.
 # For a small text, 0.8 times is enough.
 CLEARLY = 1.2

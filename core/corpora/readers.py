@@ -27,9 +27,12 @@ __all__ = ["Preview", "Problem", "ReadOptions", "ReadReport", "read", "reason_fo
 
 _DEFAULT = ReadOptions()
 Known = Sequence[tuple[Path, FileKind]]
-_COMPARED = 200  # Number of sentences at the start of each file that are compared with the other files.
-_HEARD = 20_000_000  # A preview measures the annotators' agreement only if all files together have up to 20 MB.
-_LOOKED_AT, _LOOKED_THROUGH = 1_000, 1_000_000  # Maximum numbers of rows and characters read to propose a token rule.
+# Number of sentences at the start of each file that are compared with the other files.
+_COMPARED = 200
+# A preview measures the annotators' agreement only if all files together have up to 20 MB.
+_HEARD = 20_000_000
+# Maximum numbers of rows and characters read to propose a token rule.
+_LOOKED_AT, _LOOKED_THROUGH = 1_000, 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,8 +26,10 @@ _ADDRESS = re.compile(rf"({'|'.join(SCHEMES)})://", re.IGNORECASE)
 # Matches the secret parts of an address: a key before the bucket, and options after the path. A key may contain a slash
 # that was not escaped.
 _SECRET = re.compile(r"//[^/@?]*:[^?]*@|//[^/@]*@|\?.*")
-_FOLDERS = ("local", "hdfs")  # File systems in which a file's folder must exist before the file is written.
-BLOCK = 1 << 22  # Number of bytes copied at a time.
+# File systems in which a file's folder must exist before the file is written.
+_FOLDERS = ("local", "hdfs")
+# Number of bytes copied at a time.
+BLOCK = 1 << 22
 
 
 def is_address(text: str) -> bool:

@@ -22,7 +22,8 @@ from core.shown import shown
 
 MAX_UNPACKED = 2 << 30  # maximum size of all files in an archive together, unpacked, in bytes
 _LEFT_OUT = ".left-out.json"
-_LONGEST = 200  # Maximum number of bytes in the name of a file or folder.
+# Maximum number of bytes in the name of a file or folder.
+_LONGEST = 200
 # Maximum number of bytes and of folders in a path within an archive. Linux limits the full path to 4,096 bytes.
 _LONGEST_PATH, _DEEPEST = 1_000, 40
 _BLOCK = 1 << 20

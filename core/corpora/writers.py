@@ -24,9 +24,12 @@ from core.text.sentence import PLACE, Sentence
 Format = Literal["txt", "jsonl", "csv", "parquet", "folder"]
 FORMATS: Mapping[str, Format] = {".txt": "txt", ".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 COLUMNS = ("id", "text", "row", "score", "rank")
-KEPT = ("doc", "group", *PLACE)  # Columns that are exported if the corpus has them.
-FLAGGED = ("duplicate", "near_duplicate", "test_leak", "too_short", "too_long")  # A column for each of `hygiene.FLAGS`.
-MARKS = ("selected", *FLAGGED)  # Columns with True or False in exports from a map.
+# Columns that are exported if the corpus has them.
+KEPT = ("doc", "group", *PLACE)
+# A column for each of `hygiene.FLAGS`.
+FLAGGED = ("duplicate", "near_duplicate", "test_leak", "too_short", "too_long")
+# Columns with True or False in exports from a map.
+MARKS = ("selected", *FLAGGED)
 
 
 class Row(TypedDict):
@@ -65,9 +68,12 @@ _TYPES = {
     "tags": pa.list_(pa.string()),
     **dict.fromkeys(MARKS, pa.bool_()),
 }
-_Columns = Mapping[str, pa.DataType]  # {column: type of the column in Parquet}.
-_Values = dict[str, object]  # {column: value in a row}.
-_ENDING = re.compile(r"\.[A-Za-z]\w*")  # Matches a file extension such as ".doc", but not the ".2pct" of "20.2pct".
+# {column: type of the column in Parquet}
+_Columns = Mapping[str, pa.DataType]
+# {column: value in a row}
+_Values = dict[str, object]
+# Matches a file extension such as ".doc", but not the ".2pct" of "20.2pct".
+_ENDING = re.compile(r"\.[A-Za-z]\w*")
 # A spreadsheet computes a cell that begins with one of these characters (OWASP, CSV injection).
 _CELL_START = re.compile(r"(^|;\s*+)(?=[=+\-@\t\r\n＝＋－＠])")
 

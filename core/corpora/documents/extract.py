@@ -7,9 +7,12 @@ from typing import Any, Self
 
 from core.errors import ReadError
 
-MAX_DOCUMENT = 200 << 20  # Maximum size of a document, in bytes.
-MAX_CHARACTERS = 50_000_000  # Maximum number of characters in the text of one document.
-_ROW = 300  # A table row of up to 300 characters becomes one paragraph; a longer row becomes one paragraph per cell.
+# Maximum size of a document, in bytes.
+MAX_DOCUMENT = 200 << 20
+# Maximum number of characters in the text of one document.
+MAX_CHARACTERS = 50_000_000
+# A table row of up to 300 characters becomes one paragraph; a longer row becomes one paragraph per cell.
+_ROW = 300
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 
 
@@ -25,7 +28,7 @@ class Paragraph:
     pages: list[tuple[int, int]] = field(default_factory=list)
 
     def page(self, at: int) -> int | None:
-        """Return the page of character `at`; None if the document has no pages."""
+        """Return the number of the page that has character `at` of `text`; None if the document has no pages."""
         return next((page for start, page in reversed(self.pages) if start <= at), None)
 
 

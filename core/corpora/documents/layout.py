@@ -16,18 +16,24 @@ from statistics import median
 
 from core.corpora.documents.extract import Extract, Paragraph
 
-_EDGE = 3  # Only the first three and the last three lines of a page can be running heads.
-_NUMBERS = 2  # A running head has at most two numbers, as in "page 3 of 12".
-_NEAR = 4.0  # The height of a running head may differ by 4 points between pages.
+# Only the first three and the last three lines of a page can be running heads.
+_EDGE = 3
+# A running head has at most two numbers, as in "page 3 of 12".
+_NUMBERS = 2
+# The vertical position of a running head may differ by 4 points between pages.
+_NEAR = 4.0
 _DIGITS = re.compile(r"[0-9]{1,4}")
 _NUMBER = re.compile(
     r"(?:\W{0,6}+(?:page|seite|blatt|p[aá]gina|p[aá]g|pagina|p|s)\b\.?+\W{0,6}+|\W{0,12}+)(?:\d{1,4}|[ivxlc]{1,7})"
     r"(?:\s{0,3}(?:/|of|von|de|sur|di|van)\s{0,3}\d{1,4})?\W{0,6}",
     re.IGNORECASE,
 )
-_COLUMN_LINES = 4  # Minimum number of lines in a column.
-_FILLED = 0.5  # The median line of a column fills at least half of its width; cells of a table are shorter.
-_CROSSING = 0.6  # At most 60% of a page's pieces may cross the gap between columns, as headings and wide tables do.
+# Minimum number of lines in a column.
+_COLUMN_LINES = 4
+# The median line of a column fills at least half of its width; cells of a table are shorter.
+_FILLED = 0.5
+# At most 60% of a page's pieces may cross the gap between columns, as headings and wide tables do.
+_CROSSING = 0.6
 _ITEM = re.compile(r"(?:[•▪◦‣·*–—-]\s|\(?(?:\d{1,2}(?:\.\d{1,2}){0,5}|[a-zA-Z]|[ivxIVX]{1,5})[.)]\s|§\s?\d|\[\d+\]\s)")
 _LABEL = re.compile(r"[•▪◦‣·*–—-]|\(?(?:\d{1,2}(?:\.\d{1,2}){0,5}|[a-zA-Z]|[ivxIVX]{1,5})[.)]?|§\s?\d{1,4}|\[\d+\]")
 _CLOSED = re.compile(r"""[.!?:;…。！？]["'”’»)\]]*\Z""")
@@ -125,7 +131,7 @@ def margins_of(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
         for i in {*range(min(_EDGE, len(rows))), *range(max(len(rows) - _EDGE, 0), len(rows))}:
             text = rows[i].text.strip().lower()
             key, n_numbers = re.subn(r"\d+", "#", text)
-            if n_numbers > _NUMBERS:  # probably a table row, which is equal to another only if its digits are equal
+            if n_numbers > _NUMBERS:  # probably a table row; it is a running head only if it repeats with equal digits
                 key = text
             places.setdefault(key, []).append((number, i, rows[i].bottom))
             if i in (0, len(rows) - 1) and _NUMBER.fullmatch(rows[i].text) and _stands_alone(rows, i):

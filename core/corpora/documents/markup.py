@@ -1,4 +1,4 @@
-"""Readers of web pages, mails and RTF documents."""
+"""Read web pages, mails and RTF documents."""
 
 import email
 import email.policy
@@ -86,7 +86,7 @@ def _paragraphs(text: str, name: str) -> list[Paragraph]:
 
 
 def decoded(data: bytes, encoding: str | None) -> str:
-    """Decode a web page with the first encoding that fits: UTF-8, `encoding`, the page's own, or Windows-1252."""
+    """Decode a web page with the first encoding that fits: UTF-8, `encoding`, the declared one, or Windows-1252."""
     named = _CHARSET.search(data[:4096]) or _XML_CHARSET.match(data[:400])
     marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     # UTF-8 comes before the declared encoding, because text in another encoding is hardly ever valid UTF-8.
@@ -148,7 +148,7 @@ def read_rtf(file: BinaryIO, name: str) -> Extract:
     from striprtf.striprtf import rtf_to_text
 
     try:
-        # RTF is ASCII with escape sequences. Decoding as latin-1 never fails, even for other bytes.
+        # RTF is ASCII with escape sequences. If a file has other bytes too, decoding as latin-1 does not fail.
         text = rtf_to_text(_notes_last(file.read().decode("latin-1")), errors="replace")
     except (ValueError, LookupError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
         raise ReadError(name, None, "is damaged or was cut off; copy or save it again.") from error

@@ -120,7 +120,7 @@ _OPEN_DOCUMENT = _Rules(
 
 
 class _Handler(ContentHandler):
-    """Passes the text of one XML file to a `Flow`."""
+    """Passes the text of one XML file to a `Flow`, which collects the paragraphs."""
 
     def __init__(self, flow: Flow, rules: _Rules) -> None:
         super().__init__()

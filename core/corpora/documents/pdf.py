@@ -19,19 +19,26 @@ from core.errors import ReadError
 
 UNMAPPED = "\ufffd"
 _LIGATURES = ("fi", "fl", "ff", "ffi", "ffl", "ft", "fft", "fj", "tt", "ti", "tti", "tf", "ct", "st", "sp", "Th", "Qu")
-_MOST = 2  # Maximum number of different unmapped letters in a word; a word with more is not restored.
-_ENOUGH = 2  # A private-use character is restored in all words if at least two words show that it is the same ligature.
+# Maximum number of different unmapped letters in a word; a word with more is not restored.
+_MOST = 2
+# A private-use character is restored in all words if at least two words show that it is the same ligature.
+_ENOUGH = 2
 _HOLE = "\ufffd\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 _HOLES = re.compile(f"[{_HOLE}]")
 _RUN = re.compile(rf"[\w{_HOLE}]+")
 _WORD, _LETTER = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_]")
 MAX_PAGES = 5_000
-_HYPHENS = "\x02\ufffe\xad"  # Characters that PDFium returns if a word is divided at the end of a line.
-_GAP = 1.0  # A gap wider than the height of a letter separates columns or cells.
+# Characters that PDFium returns if a word is divided at the end of a line.
+_HYPHENS = "\x02\ufffe\xad"
+# A gap wider than the height of a letter separates columns or cells.
+_GAP = 1.0
 
 
 def restore(extract: Extract) -> None:
-    """Count the unmapped letters of a document in place, and restore those that exactly one ligature can replace."""
+    """Restore the unmapped letters of a document that exactly one ligature can replace, and count all unmapped letters.
+
+    The text and the counts of `extract` are changed.
+    """
     words = Counter[str](word for each in extract.paragraphs for word in _broken(each.text))
     if words:
         left = _restored(extract, words, vocabulary(extract))
@@ -40,7 +47,7 @@ def restore(extract: Extract) -> None:
 
 
 def restore_from(extract: Extract, known: Set[str]) -> None:
-    """Restore further unmapped letters of a document in place. known: words of other documents, in lower case."""
+    """Restore further unmapped letters of `extract`, in place. known: words of other documents, in lower case."""
     words = Counter[str](word for each in extract.paragraphs for word in _broken(each.text))
     if words:
         extract.restored = extract.unmapped - _restored(extract, words, vocabulary(extract) | known)

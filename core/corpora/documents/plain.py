@@ -6,7 +6,8 @@ from core.corpora.documents.extract import MAX_CHARACTERS, Extract, Paragraph, s
 from core.corpora.formats.source import text_encoding
 from core.errors import ReadError
 
-_WRAPPED = 50  # minimum number of characters of a wrapped line; a shorter one without a full stop is probably a heading
+# Minimum number of characters in a wrapped line. A shorter line without a full stop is probably a heading.
+_WRAPPED = 50
 _ENDS = (".", "!", "?", ":", ";")
 
 

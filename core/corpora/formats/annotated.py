@@ -35,8 +35,10 @@ _BINARY = (
 )
 _DIALOGUE = "its offsets count within the paragraphs of a dialogue, not within a text; label it with the tag Text"
 _ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20}://|/data/)\S+")
-_BINARY_VIEWS = ("ner", "binary")  # Views of Prodigy in which an answer is about one span, not about the whole text.
-_CANCELLED = ("was_cancelled", "was_canceled", "skipped")  # Fields by which Label Studio marks invalid annotations.
+# Views of Prodigy in which an answer is about one span, not about the whole text.
+_BINARY_VIEWS = ("ner", "binary")
+# Fields by which Label Studio marks invalid annotations.
+_CANCELLED = ("was_cancelled", "was_canceled", "skipped")
 # HTML elements that end a line of text.
 _BLOCKS = frozenset(
     {"address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "figcaption", "footer", "h1", "h2"}
@@ -235,7 +237,7 @@ def _of_min(line: int, record: Mapping[str, object], ledger: Ledger) -> Iterator
 
 
 def _answer(text: str, answer: Mapping[str, object], who: str | None, line: int, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of one annotation of a task."""
+    """Yield the sentences of a Label Studio task, with the labels of one of its annotations."""
     result = answer.get("result") or []
     if not isinstance(result, list):
         ledger.reject(line, 'expected a list under "result" of its annotation', str(dict(answer)))

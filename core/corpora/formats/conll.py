@@ -30,14 +30,20 @@ from core.text.tag_styles import Style, of_sentences, style_of
 
 MOST_COLUMNS = 40
 _LANGUAGE = re.compile(r"([a-z]{2,3}:)\S")
-_RANGE = re.compile(r"\d{1,9}[-.]\d{1,9}")  # Numbers of multiword tokens (3-4) and empty nodes (3.1) in CoNLL-U.
-_ENDS = "EndOfSentence"  # Word that marks the end of a sentence in the last column of HIPE files.
+# Numbers of multiword tokens (3-4) and empty nodes (3.1) in CoNLL-U.
+_RANGE = re.compile(r"\d{1,9}[-.]\d{1,9}")
+# Word that marks the end of a sentence in the last column of HIPE files.
+_ENDS = "EndOfSentence"
 ASK = "give the column of the entity tags with --tag-column"
 Row = list[str]
-MAX_LINE = 100_000  # Maximum number of bytes in a line with a token and its tags.
-MAX_TOKENS = 50_000  # Maximum number of tokens in a sentence; if there are more, empty lines are missing.
-_FEW = 5  # Minimum number of lines to recognise columns; fewer lines may be text that happens to have tabs.
-_EXAMPLES = 3  # Number of sentences to show as examples when the user must choose the tag column.
+# Maximum number of bytes in a line with a token and its tags.
+MAX_LINE = 100_000
+# Maximum number of tokens in a sentence; if there are more, empty lines are missing.
+MAX_TOKENS = 50_000
+# Minimum number of lines to recognise columns; fewer lines may be text that happens to have tabs.
+_FEW = 5
+# Number of sentences to show as examples when the user must choose the tag column.
+_EXAMPLES = 3
 _BLANKS = re.compile(r"[ \t]+")
 
 
@@ -206,10 +212,9 @@ def _header(sentences: Sequence[Sequence[Row]], n: int) -> tuple[str, ...]:
 
 
 def _token(values: Sequence[Sequence[Row]], taken: set[int]) -> int | None:
-    """Return the first column that has no tags, no token numbers, and more than one value per sentence.
+    """Return the token column: the first without tags or token numbers that has several values per sentence.
 
-    taken: columns with tags. If all columns have token numbers or one value per sentence, return the first column
-    without tags; None if there is none.
+    If there is none, return the first column without tags, or else None. taken: columns with tags.
     """
     left = [at for at in range(len(values)) if at not in taken]
     words = [at for at in left if not _counts(values[at]) and not _is_per_sentence(values[at])]

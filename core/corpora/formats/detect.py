@@ -38,9 +38,12 @@ _IDLE = frozenset({"text", "tokens", "spans", "entities", "label", "labels", "an
 LONGEST_FILE = 255  # maximum number of characters of a file name in all file systems
 _PATH = re.compile(r"/|\\\\|[A-Za-z]:[/\\]")
 _DOC_NAMES = ("doc", "doc_id", "document_id", "docid")
-_WITHIN = ("meta", "metadata", "data")  # JSON objects in which annotation tools store further columns of a row.
-_WHOLE = frozenset({"webanno", "pubtator", "gate", "bioc"})  # Formats whose files are documents, not rows.
-_TOOLS = _WHOLE | {"rasa", "lighttag", "spacy"}  # The formats in `_WHOLE`, and formats that are a single JSON object.
+# JSON objects in which annotation tools store further columns of a row.
+_WITHIN = ("meta", "metadata", "data")
+# Formats whose files are documents, not rows.
+_WHOLE = frozenset({"webanno", "pubtator", "gate", "bioc"})
+# The formats in `_WHOLE`, and formats that are a single JSON object.
+_TOOLS = _WHOLE | {"rasa", "lighttag", "spacy"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,10 +26,14 @@ from core.shown import shown
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import clean
 
-SECONDS = 600  # Time limit for one document.
-FIRST_PAGES = 10  # Number of pages that a preview reads.
-MOST_ASKED = 100  # Maximum number of documents whose words are collected to restore unmapped letters.
-AHEAD = 64 << 20  # Maximum total size of documents read at a time, in bytes; a larger document is read alone.
+# Time limit for one document.
+SECONDS = 600
+# Number of pages that a preview reads.
+FIRST_PAGES = 10
+# Maximum number of documents whose words are collected to restore unmapped letters.
+MOST_ASKED = 100
+# Maximum total size of documents read at a time, in bytes; a larger document is read alone.
+AHEAD = 64 << 20
 
 _reader = isolated.Isolated(reading.__name__, "save it again, or export its text as UTF-8 .txt", SECONDS)
 
@@ -40,7 +44,7 @@ def is_document(path: Path) -> bool:
 
 
 def document_format(path: Path) -> str:
-    """Return the format for a document's extension. Errors: ReadError if its content begins like another format."""
+    """Return the format for a document's extension. Errors: ReadError if the file begins like another format."""
     try:
         with opened(path) as file:
             refuse_known(path.name, file.read(1024))
@@ -50,7 +54,7 @@ def document_format(path: Path) -> str:
 
 
 def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of a document, in order. The report counts a PDF's pages or other paragraphs as rows."""
+    """Yield the sentences of a document, in order. The report counts pages of a PDF, else paragraphs, as rows."""
     extract = Extract.read(ledger.answer(path) if ledger.answer else _answer(path, format, ledger))
     if extract.restored < extract.unmapped and ledger.first_pages is None:
         restore_from(extract, _words_of_all(ledger))
@@ -85,7 +89,10 @@ class Ahead:
         self._pool = ThreadPoolExecutor(self._at_once, "reads-documents")
 
     def take(self, path: Path) -> Any:
-        """Return `reading.answer` for a document, and start reading the next documents. Errors: see `_asked`."""
+        """Return the content of a document, see `reading.answer`, and start reading the next ones.
+
+        Errors: see `_asked`.
+        """
         room = AHEAD
         for following in self._documents[self._places[path] :][: self._at_once]:
             room -= following.stat().st_size

@@ -19,8 +19,10 @@ TAGTOG = (
     "is an export of tagtog, whose offsets count within parts of a web page, not within a text; convert it to JSONL"
     " with text and character offsets, brat or CoNLL."
 )
-MOST_LISTED = 500  # Maximum number of entries of a folder that are shown to the user.
-MOST_ARCHIVES = 50  # Maximum number of zip archives in a folder, because each may unpack to gigabytes.
+# Maximum number of entries of a folder that are shown to the user.
+MOST_LISTED = 500
+# Maximum number of zip archives in a folder, because each may unpack to gigabytes.
+MOST_ARCHIVES = 50
 
 COLUMN_SUFFIXES = (
     *(".conll", ".conll2003", ".conll2002", ".conllu", ".conllx", ".gold_conll", ".auto_conll"),

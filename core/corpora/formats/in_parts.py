@@ -15,8 +15,10 @@ from core.processes import in_processes
 from core.reporter import Reporter, Silent
 from core.text.sentence import Counted, Sentence
 
-PAYS = 16 << 20  # Minimum size of a file in bytes. For a smaller file, starting processes takes longer than they save.
-_BATCH = 1 << 20  # Bytes per batch. A process takes about 0.1 s per batch, or 0.5 s if it splits rows into sentences.
+# Minimum size of a file in bytes. For a smaller file, starting processes takes longer than they save.
+PAYS = 16 << 20
+# Bytes per batch. A process takes about 0.1 s per batch, or 0.5 s if it splits rows into sentences.
+_BATCH = 1 << 20
 _Columns = tuple[tuple[str, str], ...]
 _Stored = tuple[str, str, str | None, str | None, str | None, int | None, _Columns, int]
 _Part = tuple[list[_Stored], Account]

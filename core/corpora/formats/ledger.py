@@ -46,14 +46,18 @@ RECORDS: frozenset[str] = frozenset(
 )
 NAMES: Format = "names"  # format of a list of names; it is never recognised, only chosen by the user
 LABELLED: frozenset[str] = RECORDS | {"conll", "brat", "hf", "webanno", "pubtator", "gate", NAMES}
-TAGGED = frozenset({"conll", "hf"})  # Labelled formats with tokens and tags.
-MARKED = LABELLED - TAGGED - {NAMES}  # Labelled formats with a text and spans.
+# Labelled formats with tokens and tags.
+TAGGED = frozenset({"conll", "hf"})
+# Labelled formats with a text and spans.
+MARKED = LABELLED - TAGGED - {NAMES}
 
 Record = tuple[int, Mapping[str, object]]  # (number of the line, or of the row in a Parquet file; {column: value})
 
 TOO_LONG = "a line of more than {:,} bytes; break it into lines"
-MAX_PROBLEMS = 50  # Maximum number of problems in a report. The reject file has all rejected rows.
-MAX_RAW = 10_000  # Maximum number of characters of a rejected row that are written to the reject file.
+# Maximum number of problems in a report. The reject file has all rejected rows.
+MAX_PROBLEMS = 50
+# Maximum number of characters of a rejected row that are written to the reject file.
+MAX_RAW = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

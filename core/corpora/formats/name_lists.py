@@ -8,8 +8,10 @@ from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import clean
 
 ENDINGS = (".txt", ".tsv", ".csv")
-MOST_LETTERS = 500  # Maximum number of letters in a name.
-MOST_OF_TYPE = 40  # Maximum number of letters in an entity type.
+# Maximum number of letters in a name.
+MOST_LETTERS = 500
+# Maximum number of letters in an entity type.
+MOST_OF_TYPE = 40
 # Possible headings, in the first line, of the column with names and of the column with their types.
 _NAME = ("name", "names", "term", "text")
 _TYPE = ("type", "types", "label", "entity", "class")

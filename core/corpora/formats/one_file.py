@@ -20,8 +20,10 @@ from core.corpora.formats.source import MAX_RECORD, MAX_TEXT, Line, lines, open_
 from core.text.schemes import Scheme
 from core.text.sentence import Sentence
 
-_TABLES = frozenset({"jsonl", "csv", "tsv", "parquet"})  # Formats of tables with one text per row.
-_ROW = 64  # Estimated size of a table row in bytes, without its texts.
+# Formats of tables with one text per row.
+_TABLES = frozenset({"jsonl", "csv", "tsv", "parquet"})
+# Estimated size of a table row in bytes, without its texts.
+_ROW = 64
 _Records = Callable[[Iterable[Record], Ledger], Iterator[Sentence]]
 
 
@@ -88,7 +90,7 @@ def _decoded(rows: Iterable[Line], ledger: Ledger) -> Iterator[tuple[int, str, i
 
 
 def names_of(file: Path, kind: FileKind) -> token_tables.Names:
-    """Return a function for the names of the class numbers in a column of tags. Its first call reads the names."""
+    """Return a function that returns the class names of a file's numeric tags, and reads them at its first call."""
     columns = (kind.cells.tokens, kind.cells.tags) if kind.cells else token_tables.tag_columns(kind.columns)
     style = kind.cells.style if kind.cells and kind.cells.numbers else None
 

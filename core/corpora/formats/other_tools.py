@@ -19,9 +19,12 @@ from core.corpora.formats.webanno import is_webanno
 from core.errors import ReadError
 
 Row = Mapping[str, object]
-Spans = list[object] | None  # The value is None for a text that nobody has annotated.
-MAX_OBJECT = 64 << 20  # Maximum size of a file that is a single JSON object, in bytes.
-_START = 8_000  # Number of characters at the start of a file in which patterns are searched.
+# The value is None for a text that nobody has annotated.
+Spans = list[object] | None
+# Maximum size of a file that is a single JSON object, in bytes.
+MAX_OBJECT = 64 << 20
+# Number of characters at the start of a file in which patterns are searched.
+_START = 8_000
 _PUBTATOR = re.compile(r"\w{1,100}\|t\|.*\n\w{1,100}\|a\|")
 _ROOT = re.compile(r"(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>\[]*(?:\[[^\]]*\])?[^>]*>\s*)*<([\w:.-]+)", re.DOTALL)
 _PYTHON = re.compile(

@@ -36,8 +36,10 @@ from core.corpora.formats.source import (
 from core.errors import EncodingError, ReadError, ResourceError
 from core.paths import opened
 
-_LINES = 50  # Number of lines that are read to recognise inline tags and marks.
-_SHARE = 0.95  # Minimum share of words with a tag, in lines with inline tags.
+# Number of lines that are read to recognise inline tags and marks.
+_LINES = 50
+# Minimum share of words with a tag, in lines with inline tags.
+_SHARE = 0.95
 # Matches a marked mention, such as <PERSON>Ann</PERSON> or <ENAMEX TYPE="PERSON">Ann</ENAMEX>.
 _MARK = re.compile(r"<([A-Z][A-Z_-]+)(?:\s+TYPE=\"([^\"<>]+)\")?>([^<>]+)</\1>")
 _ANY_MARK = re.compile(r"</?[A-Za-z][^<>]*>")
@@ -524,7 +526,10 @@ def _parquet_batches(file: BinaryIO, size: int, path: Path, columns: Sequence[st
 
 
 def _refuse_bomb(path: Path, size: int, metadata: pq.FileMetaData) -> None:
-    """Raise ReadError if a column of a row group declares over `BOMB_RATIO` times the file's size as unpacked size."""
+    """Raise ReadError if a column of a row group unpacks to over `BOMB_RATIO` times the file's size.
+
+    The unpacked size is taken from the metadata.
+    """
     groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
     columns = (group.column(i) for group in groups for i in range(group.num_columns))
     largest = max((column.total_uncompressed_size for column in columns), default=0)

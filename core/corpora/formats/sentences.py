@@ -21,8 +21,10 @@ from core.text.words import clean, nfc
 ANOTHER = "labelled by several annotators; the labels of another annotator are kept"
 _MARKS = 60  # maximum number of combining marks on one letter; real scripts have far fewer
 
-Region = tuple[int, int]  # (Start, end) of a part of a text, in characters, half-open.
-Reading = Callable[[int], int]  # Function from a tool's offset to the index of a character; -1 if outside the text.
+# (start, end) of a part of a text, in characters, half-open
+Region = tuple[int, int]
+# Function from a tool's offset to the index of a character; -1 if outside the text.
+Reading = Callable[[int], int]
 
 # Maximum number of rejected annotations in a text that are located. For further ones, the whole text counts as lost.
 _MOST_MISFITS = 50
@@ -322,8 +324,10 @@ def _tokens(
     """Return the tokens of `text[start:end]`, the spans as entities, and the number of span borders within words."""
     tokens: list[str] = []
     borders = sorted({x for span in spans for x in (span.start, span.end)})
-    first: dict[int, int] = {}  # {Start of a token in `text`: index of the token}.
-    last: dict[int, int] = {}  # {End of a token in `text`: index of the token + 1}.
+    # {start of a token in `text`: index of the token}
+    first: dict[int, int] = {}
+    # {end of a token in `text`: index of the token + 1}
+    last: dict[int, int] = {}
     at, cut = start, 0
     for token in ledger.cut(text[start:end]):
         begin = text.index(token, at)
@@ -453,6 +457,9 @@ def _characters(text: str) -> Reading:
 
 
 def _counted(text: str, units: Sequence[int]) -> Reading:
-    """Return a function from offsets to indices of characters, for a tool that counts character i as `units[i]`."""
+    """Return a function that converts a tool's offsets to indices of characters.
+
+    units: number of units as which the tool counts each character.
+    """
     index = {total: i for i, total in enumerate(accumulate(units, initial=0))}
     return lambda offset: index.get(offset, -1)

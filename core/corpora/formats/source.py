@@ -17,12 +17,17 @@ from core.paths import opened
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-MAX_TEXT = 1_000_000  # Maximum number of bytes in a line of text. A longer line is rejected, and never in memory whole.
-MAX_RECORD = 4_000_000  # Maximum number of bytes in a JSON record.
+# Maximum number of bytes in a line of text. A longer line is rejected, without reading all of it into memory.
+MAX_TEXT = 1_000_000
+# Maximum number of bytes in a JSON record.
+MAX_RECORD = 4_000_000
 BLOCK_BYTES = 1 << 18
-Line = tuple[int, bytes, bool]  # (Line number from 1, line, False if the line is too long).
-BOMB_RATIO, BOMB_BYTES = 200, 1 << 30  # Reject a file that unpacks to over 200 times its size and to over 1 GiB.
-MAX_BLANK = 2 << 20  # Maximum number of consecutive bytes of white space.
+# (line number from 1, line, False if the line is too long)
+Line = tuple[int, bytes, bool]
+# Reject a file that unpacks to over 200 times its size and to over 1 GiB.
+BOMB_RATIO, BOMB_BYTES = 200, 1 << 30
+# Maximum number of consecutive bytes of white space.
+MAX_BLANK = 2 << 20
 
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
@@ -49,9 +54,12 @@ _BINARY = {
     b"\x89PNG": "a picture",
     b"\xff\xd8\xff": "a picture",
 }
-_SUBTITLES = re.compile(rb"(?:WEBVTT\b|1\r?\n)[^\0]{0,200}?\d\d:\d\d[,.]\d{3} --> ")  # Subtitles in WebVTT or SubRip.
-_TAR, _TAR_AT = b"ustar", 257  # A tar archive has these bytes at position 257.
-_OFFICE = {  # Kinds of zip archives that only their extension distinguishes.
+# Subtitles in WebVTT or SubRip.
+_SUBTITLES = re.compile(rb"(?:WEBVTT\b|1\r?\n)[^\0]{0,200}?\d\d:\d\d[,.]\d{3} --> ")
+# A tar archive has these bytes at position 257.
+_TAR, _TAR_AT = b"ustar", 257
+# Kinds of zip archives that only their extension distinguishes.
+_OFFICE = {
     (".ods",): "a spreadsheet; save it as .xlsx or .csv",
     (".pptx", ".pptm", ".odp"): "a presentation; save it as .pdf",
     (".pages", ".numbers", ".key"): "an Apple document; save it as .docx, .xlsx or .pdf",

@@ -31,12 +31,18 @@ _BEGINS = ("B-", "S-", "U-")
 TOKENS = ("tokens", "words")
 Names = Callable[[], list[str] | None]  # function that returns the names of class numbers, called if tags are numbers
 TAGS = ("ner_tags", "tags", "ner", "labels", "tag")
-NUMBERED = ("label.json", "label2id.json")  # Files with {class name: number} in the folder of a data set.
-_LONGEST = 1_000_000  # Maximum number of bytes that are read of a data set's description.
-_BEST = ("ner_tags", "ner")  # Column names that are preferred if several columns have entity tags.
-_EXAMPLES = 3  # Number of sentences to show as examples when the user must choose the tag column.
-_MOST_SHOWN = 4  # Maximum number of columns in an example.
-_TEXTS = frozenset({"text", "sentence", "content", "document"})  # Columns that are read as text if there are no tags.
+# Files with {class name: number} in the folder of a data set.
+NUMBERED = ("label.json", "label2id.json")
+# Maximum number of bytes that are read of a data set's description.
+_LONGEST = 1_000_000
+# Column names that are preferred if several columns have entity tags.
+_BEST = ("ner_tags", "ner")
+# Number of sentences to show as examples when the user must choose the tag column.
+_EXAMPLES = 3
+# Maximum number of columns in an example.
+_MOST_SHOWN = 4
+# Columns that are read as text if there are no tags.
+_TEXTS = frozenset({"text", "sentence", "content", "document"})
 Row = Mapping[str, object]
 MOST_TOKENS = 50_000  # maximum number of tokens in a sentence; if there are more, sentences are not separated correctly
 _ITEM = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,'"\[\]]+)""")
@@ -180,7 +186,7 @@ def _class_names(value: object, seen: set[int]) -> list[str] | None:
         names = value.get("names")
         if isinstance(names, list) and all(isinstance(name, str) for name in names):
             return names
-        if isinstance(names, Mapping) and all(str(key).isdecimal() for key in names):  # as in a card: {'0': 'O'}
+        if isinstance(names, Mapping) and all(str(key).isdecimal() for key in names):  # {'0': 'O', ...} in a card
             return [str(names[key]) for key in sorted(names, key=int)]
         return next((class_names for part in value.values() if (class_names := _class_names(part, seen))), None)
     return None
@@ -518,7 +524,7 @@ def _sentences(columns: Sequence[str], values: Mapping[str, Sequence[str]], take
     for column in columns:
         starts = [value for at, value in enumerate(values[column]) if value and _begins(values[column], at)]
         # A column named like `sentence` may number a single sentence, and may start again from 1 in each document. Any
-        # other column must number at least two sentences, each with another number.
+        # other column must number at least two sentences, each with a different number.
         named = bool(_SENTENCE.search(column))
         unique = named or len(set(starts)) == len(starts)
         if column not in taken and unique and (1 if named else 2) <= len(starts) <= len(values[column]) / 2:
