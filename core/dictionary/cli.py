@@ -18,7 +18,7 @@ from core.tagging.evaluations import OverSeeds
 
 
 def list_option(option: str, *flags: str) -> Callable[[Command], Command]:
-    """Return a click option for files with names. option: the option that it extends. flags: default `--list`."""
+    """Return a click option for lists of names, called `flags` or `--list`. option: where the names are added."""
     return click.option(
         *(flags or ("--list",)),
         "lists",

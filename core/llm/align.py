@@ -1,4 +1,4 @@
-"""Find the strings that a model quotes from a sentence in its tokens (SOURCES.md, Language models)."""
+"""Align the strings that a model quotes from a sentence to the sentence's tokens (SOURCES.md, Language models)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -14,9 +14,9 @@ def aligned(
 ) -> tuple[tuple[Entity, ...], Counter[str]]:
     """Return the entities of a model's answer in the order of the sentence, and the dropped quotes by reason.
 
-    The quotes are aligned in the order of the answer. Each quote takes the first of its occurrences that overlaps no
-    entity so far; occurrences in the same case are tried first. An occurrence starts and ends at token borders. White
-    space is ignored.
+    The quotes are aligned in the order of the answer. Each quote takes the first of its occurrences that does not
+    overlap an earlier quote. Occurrences in the same case are tried first. An occurrence starts and ends at token
+    borders. White space is ignored.
     quotes: items of the answer, each an object with `text` and `type` unless it is malformed.
     """
     exact, folded = _Text(tokens, str), _Text(tokens, str.casefold)

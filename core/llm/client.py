@@ -41,9 +41,9 @@ class Reply:
 
 
 class Client:
-    """Sends requests to a server. Several threads may use it. timeout: seconds for a whole request.
+    """Sends requests to a server. Several threads may share a client. timeout: seconds for a whole request.
 
-    closed: event that `close` sets; afterwards no request is sent.
+    closed: event that `close` sets, so that no further request is sent.
     """
 
     def __init__(self, server: Server, timeout: float) -> None:

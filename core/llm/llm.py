@@ -98,7 +98,7 @@ class LlmResult:
 
 
 class _Requests:
-    """The requests of a run. types: types of the training set, sorted."""
+    """The requests of a run. types: entity types of the training set, sorted."""
 
     def __init__(self, config: LlmConfig, train: Sequence[Sentence], types: Sequence[str]) -> None:
         self._config, self._train = config, train

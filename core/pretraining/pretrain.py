@@ -89,7 +89,7 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
     context = job.context
     corpora = [learnable(reference, config.holdout, job) for reference in config.corpora]
     with on_device(job, config.precision):
-        announce(context.run.id)  # the other processes need the corpora, so not earlier
+        announce(context.run.id)  # the corpora are ready, so other processes may join
         context.stage(f"loading {config.init}")
         lm = MaskedLM.load(config.init, allow_download=config.allow_download)
         piles, tokens = _read(config, job, corpora, lm)

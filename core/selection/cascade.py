@@ -418,7 +418,7 @@ def run(config: CascadeConfig, job: Job) -> ScoreResult:
     for path in work.chunks:
         path.unlink()
     saved = embedding / len(sample.rows) * (n - embedded) - ranking_
-    if saved > 0:  # a resumed run did not time the embedding of the sample
+    if saved > 0:  # negative if the run was resumed, because the sample was not timed
         job.context.note(f"The cascade saved about {duration(saved)} of embedding.", passing=True)
     reach = Cascade(
         within=round((selected.mean() if budget.unit == "tokens" else share) * int(free.sum())),

@@ -22,12 +22,12 @@ from core.shown import shown
 
 
 def listed() -> list[Choice]:
-    """Return the selections of all finished `select` runs that a user started, newest first. Skip unreadable ones."""
+    """Return the readable selections of all finished `select` runs that a user started, newest first."""
     return of(runs.own("select", state="succeeded"))
 
 
 def of(finished: Sequence[Run]) -> list[Choice]:
-    """Return the selections of finished `select` runs, newest first. Skip unreadable ones."""
+    """Return the readable selections of finished `select` runs, newest first."""
     here = list[Choice]()
     for run in finished:
         with suppress(RunError):

@@ -147,7 +147,7 @@ def export(
 
 @contextmanager
 def _saying_how(wanted: Choice, budget: str) -> Iterator[None]:
-    """If the scores are not enough for a budget, add a command to the error: the one that selects again."""
+    """If the scores are not enough for a budget, add to the error the command that selects again."""
     try:
         yield
     except NotServed as error:

@@ -94,7 +94,7 @@ WITHOUT_VECTORS = (
 )
 # largest number of parts to show; the other parts are added up
 SHOWN = 12
-# what a strategy stores to explain its scores: arrays by name
+# the arrays, by name, that a strategy stores to explain its scores
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 

@@ -57,7 +57,7 @@ def in_words(count: PrevalenceResult, asked: int | None = None) -> str:
 
 
 def before(options: Mapping[str, object]) -> str:
-    """Return the estimate for an experiment's corpora as a sentence, or "". options: the experiment's options."""
+    """Return the estimate for an experiment's corpora as a sentence, or "". options: those of the experiment."""
     task, domain, budgets = (options.get(name) or "" for name in ("task", "domain", "budgets"))
     count = counted(str(task), str(domain))
     return in_words(count, _asked(budgets, str(domain))) if count and isinstance(budgets, Sequence) else ""

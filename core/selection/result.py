@@ -73,9 +73,9 @@ class Cascade:
 class ScoreResult:
     """Result of a `score` or a `cascade` run.
 
-    unit, prefer: unit of the scores and their better end. scored: number of D_C's sentences. made_by: ids of the runs
-    behind the scores, by kind of run; for embeddings the key is `embed <role>`. These runs trained the strategy's
-    models, embedded or tagged sentences with them, or scored by the strategies whose ranks were used.
+    unit: unit of the scores. prefer: "high" or "low", the better scores. scored: number of D_C's sentences. made_by:
+    ids of the runs that the scores depend on, by kind of run; for embeddings the key is `embed <role>`. These runs
+    trained models, embedded or tagged sentences, or computed scores of other strategies.
     cascade: summary of the cascade, if this is the result of a `cascade` run.
     """
 
@@ -122,7 +122,7 @@ def write(run: Run, values: FloatArray, order: IntArray, learnt: Arrays) -> None
 
 
 def write_order(run: Run, order: IntArray) -> None:
-    """Write the scored rows, best first; for a `select` run with diversity, in the re-ordered ranking."""
+    """Write the scored rows, best first. A `select` run with diversity writes the re-ordered rows."""
     np.save(run.artifacts / _ORDER, order)
 
 
@@ -185,7 +185,7 @@ class Scored:
 
     @classmethod
     def read(cls, score_run: Run, audit_run: Run, library: Library, select_run: Run | None = None) -> Self:
-        """Read the results of a `score` and an `audit` run. select_run: run whose order replaces that of the scores."""
+        """Read the results of a `score` and an `audit` run. select_run: run whose order, if any, is used instead."""
         own_order = select_run.artifacts / _ORDER if select_run else None
         result = read_result(score_run, ScoreResult)
         domain = library.find(score_run.manifest.inputs["domain"])

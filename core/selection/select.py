@@ -121,7 +121,7 @@ def unfit(config: SelectConfig) -> str:
 
 
 def run(config: SelectConfig, job: Job) -> SelectResult:
-    """Audit, score and select. Stores S_C as a corpus. Artifacts: see `selection.result`."""
+    """Audit, score and select, and store S_C as a corpus. Artifacts: see `selection.result`."""
     budget, drop = Budget.parse(config.budget), withheld_flags(config.keep)
     domain = job.corpus(config.domain)
     check_budget(budget, domain.n_sentences, domain.n_tokens)  # fail before hours of embedding, not after

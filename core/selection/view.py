@@ -257,9 +257,9 @@ def export(choice_id: str, budget: str, keep: Sequence[str], path: Path, format:
 def file_name(choice_id: str) -> str:
     """Return a name for an export, without suffix, such as `contracts-knn-1a2b-20pct`.
 
-    It begins with the selection's name, or else with its domain corpus and strategy. The
-    characters `1a2b` end the run's id. When the run is removed, its exports are found by these characters between
-    hyphens, so the words before them contain no hyphen.
+    It begins with the selection's name, or else with its domain corpus and strategy. `1a2b` is the end of the run's id.
+    When the run is removed, its exports are found by these characters between hyphens, so the words before them contain
+    no hyphen.
     """
     now, about = at(choice_id), scored(choice_id)
     parts = [now.name] if now.name else [about.domain.name, about.scores.name]

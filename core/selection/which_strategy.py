@@ -152,7 +152,7 @@ class _Material:
     @contextmanager
     def sources(self, own: IntArray, order: IntArray, folder: Path) -> Iterator[dict[Role, Source]]:
         """Yield the sources of a draw. Its D_C is stored in `folder`, which is deleted at the end."""
-        shutil.rmtree(folder, ignore_errors=True)  # left by a run that was killed
+        shutil.rmtree(folder, ignore_errors=True)  # a killed run may have left it
         hidden = self.hidden[own]
         taken = [*self.sample.corpus.take(self.rows), *self.task.corpus.take(hidden)]
         cut = cutter(self.sample.corpus.tokens)

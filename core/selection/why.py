@@ -236,7 +236,7 @@ def explain(name: str, evidence: Evidence, *, cascade: bool = False) -> Parts:
     strategy = STRATEGIES.get(name, Strategy)
     try:
         return strategy.explain(evidence)
-    except (KeyError, CorpusError):  # scored by an older version, or its vectors were removed
+    except (KeyError, CorpusError):  # an older version scored it, or vectors were removed
         gone = (
             "The vectors of this scoring run are not stored here. Score again to see the parts of the score and the "
             "nearest sentences of the task corpus."

@@ -101,5 +101,5 @@ def noise_of(evidence: Evidence) -> Part:
 
 def _shares(lengths: IntArray) -> FloatArray:
     counts = np.bincount(np.digitize(lengths, EDGES), minlength=len(EDGES) + 1)
-    result: FloatArray = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))  # never 0
+    result: FloatArray = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))  # + 0.5, because log 0 is infinite
     return result

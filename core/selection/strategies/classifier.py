@@ -158,7 +158,10 @@ class DomainClassifier(Strategy):
         return None, None
 
     def _fit_views(self, views: "Sequence[tuple[Dealt, View]]", folds: IntArray, report: Reporter) -> list[FloatArray]:
-        """Return one matrix of weights per view. views: rows of T_C and of D_C's sample. folds: of the sampled rows."""
+        """Return one matrix of weights per view.
+
+        views: rows of T_C and of D_C's sample, for each view. folds: fold of each sampled row.
+        """
         return [self._fit(task, rest, folds, report) for task, rest in views]
 
     def _fit(self, task: "Dealt", rest: "View", folds: IntArray, report: Reporter) -> FloatArray:
@@ -277,9 +280,9 @@ class CrossFitted(DomainClassifier):
         return folds
 
     def _fit_views(self, views: "Sequence[tuple[Dealt, View]]", folds: IntArray, report: Reporter) -> list[FloatArray]:
-        """Return the weights of a second fit, without D_C's sentences that resemble T_C by the first fit.
+        """Fit twice, and return the second weights: the second fit leaves out D_C's sentences that resemble T_C.
 
-        As negative examples, these sentences would be wrong.
+        As negative examples, these sentences would be wrong. If most of D_C resembles T_C, return the first weights.
         """
         models = super()._fit_views(views, folds, report)
         alike = np.ones(len(folds), dtype=bool)

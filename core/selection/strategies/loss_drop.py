@@ -1,4 +1,4 @@
-"""`loss-drop`: how much training on T_C lowers the loss of a sentence (SOURCES.md, Loss drop)."""
+"""`loss-drop`: scores a sentence by how much training on T_C lowers its loss (SOURCES.md, Loss drop)."""
 
 from collections.abc import Mapping
 from dataclasses import replace

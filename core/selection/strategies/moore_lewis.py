@@ -55,7 +55,7 @@ class MooreLewis(Strategy):
         drawn = domain.take(sample(domain.ids(), len(task), self.seed))
         rest = [self._words(sentence) for sentence in drawn]
         words = {word for sentence in (*task, *rest) for word in sentence}
-        size = len(words - {"<s>", "</s>", "<unk>"}) + 2  # 2: <unk> and </s> are words of the model
+        size = len(words - {"<s>", "</s>", "<unk>"}) + 2  # + 2 for the words <unk> and </s> of the model
         report.stage("training the n-gram models of the task corpus and the domain corpus")
         self._task, self._domain = (
             KneserNey.fit(sentences, order=self.options.order, vocabulary_size=size, report=report)

@@ -67,7 +67,7 @@ class NgramPerplexity(Strategy):
             report.check()
         report.stage("training the n-gram model on the task corpus")
         task = [of_task(sentence) for sentence in sources[Role.TASK].sentences()]
-        size = len(words - {"<s>", "</s>", "<unk>"}) + 2  # 2: <unk> and </s> are words of the model
+        size = len(words - {"<s>", "</s>", "<unk>"}) + 2  # + 2 for the words <unk> and </s> of the model
         self._model = KneserNey.fit(task, order=self.options.order, vocabulary_size=size, report=report)
 
     def score(self, batch: Batch) -> FloatArray:
