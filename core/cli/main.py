@@ -3,7 +3,7 @@
     python -m core select --task T --domain D --strategy classifier --budget 20% --output S_C.txt --json
 
 Results go to stdout (with `--json`, one JSON object and nothing else), progress to stderr.
-Exit codes: 0 done, 2 wrong input or arguments (for `check`: an item is red), 1 a bug, 130 cancelled.
+Exit codes: 0 done, 1 a bug, 2 wrong input or arguments, or a red item of `check`, 130 cancelled.
 """
 
 import os
@@ -170,7 +170,7 @@ def _choose(project: str, context: click.Context) -> None:
     try:
         context.with_resource(within(projects.find(project).slug))
     except ProjectError:
-        if context.invoked_subcommand != "project":  # `project new` creates a project that does not exist yet
+        if context.invoked_subcommand != "project":  # `project new` names a project that does not exist yet.
             raise
 
 

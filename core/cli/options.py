@@ -19,7 +19,8 @@ from core.projects import runs
 Options = dict[str, object]
 Command = TypeVar("Command", bound=Callable[..., object])
 _YES_OR_NO = (bool, bool | None)
-COMMA, COMMA_BEFORE_NAME = re.compile(","), re.compile(r",(?=\s*[\w.-]+=)")  # the second one does not split `k=1,5`
+# Separators of values and of NAME=VALUE pairs. COMMA_BEFORE_NAME does not split the value of `k=1,5`.
+COMMA, COMMA_BEFORE_NAME = re.compile(","), re.compile(r",(?=\s*[\w.-]+=)")
 
 
 class _Corpus(click.ParamType[str]):
@@ -32,7 +33,10 @@ class _Corpus(click.ParamType[str]):
 
 
 class _Here(click.Path):
-    """A path to write on this machine. Errors: ConfigError for a remote address, before anything is computed."""
+    """Type of an option for an output path on this machine.
+
+    Errors: ConfigError for a remote address, before anything is computed.
+    """
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         if remote.is_address(str(value)):
@@ -136,7 +140,7 @@ def _click_kind(field: FieldInfo) -> Attributes:
 
 
 def _metavar(kind: object) -> str:
-    """Return the word that stands for an option's value in the help: INT, FLOAT, TEXT or NAME=VALUE.
+    """Return the word that the help shows for an option's value: INT, FLOAT, TEXT or NAME=VALUE.
 
     For a list, return the word for one item. kind: type annotation of the field.
     """

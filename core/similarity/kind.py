@@ -79,7 +79,10 @@ class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
     seed: int = option(0, "Seed of the first sample; later samples take the next numbers.", ge=0, le=2**31)
 
     def settled(self) -> Self:
-        """Replace the tagger `auto` by the installed tagger, because values of different taggers are not comparable."""
+        """Return these options with the tagger `auto` replaced by the name of the installed tagger.
+
+        Values of different taggers are not comparable.
+        """
         return self.model_copy(update={"tagger": settle(self.tagger)}) if "tvcc" in self.measure else self
 
     @field_validator("target", "source", "measure")
@@ -160,7 +163,7 @@ class Study:
 
     @cached_property
     def rounds(self) -> list[Round]:
-        """Rounds in order: all random samples, the first sample with fewer and fewer tokens, then its parts."""
+        """Rounds in order: random samples, smaller samples for the size curve, parts of a sample to test leads."""
         n, seed = self.config.draws, self.config.seed
         rounds = [Round(i, seed + i, self.cap, "draw", f"draw {i + 1} of {n}") for i in range(n)]
         largest = self.cap or max(source.n_tokens for source in self.sources)

@@ -105,7 +105,7 @@ class Regret:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chance:
-    """Permutation p-values of r, one-sided: closer is better.
+    """One-sided permutation p-values of r, which test if closer sources have a higher F1.
 
     by_measure: {measure: share of orders of the sources in which its r is at least the observed r}. best: share of
     orders in which the highest r of all measures is at least the highest observed r. orders: number of orders,

@@ -31,9 +31,9 @@ ALPHA = 0.025
 # With fewer shared words, the mean over them is unreliable.
 FEW = 100
 # Minimum share of the target's words that have a vector. Vectors without training on the target do not move, which
-# looks "close": only by its Latin digits and punctuation, an Arabic text came out closest to English. Between corpora
-# of one language with at least 10,000 tokens, the share is at least .20; between English and Portuguese or Spanish, it
-# is at most .10.
+# looks "close": an Arabic text with Latin digits and punctuation came out closest to English. Between corpora of one
+# language with at least 10,000 tokens, the share is at least .20; between English and Portuguese or Spanish, it is at
+# most .10.
 COVERED = 0.15
 # Number of sentences after which progress is reported. It is not smaller, because each report reads the clock.
 _REPORT_SENTENCES = 200
@@ -178,7 +178,7 @@ def coverage(vocabulary: Container[str], counts: Mapping[str, int]) -> float:
 
 
 class _Feed:
-    """Gives the sentences of a sample to gensim's reader thread, in every epoch again.
+    """Gives the sentences of a sample to gensim's reader thread, once per epoch.
 
     An exception in this thread would block the training for ever. If the run is cancelled, the sentences therefore just
     end, and `stopped` is the error to raise after the training.

@@ -22,11 +22,11 @@ STEPS = 100  # number of multiples to test, evenly spaced on a log scale
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worth:
-    """How many times its smallest size another variant needs for the same F1 as this variant.
+    """Multiplier: how many times its smallest size another variant needs to reach the F1 of this variant.
 
-    size: this smallest size. times: the multiple; 1 means 1 or less, and `most` means `most` or more. lo, hi: 95%
-    interval; None if it extends below 1, or beyond `most`. most: largest multiple that was run. replicates: number of
-    replicates used.
+    size: smallest size of the other variant. times: the multiplier; 1 means 1 or less, and `most` means `most` or more.
+    lo, hi: 95% interval; None if it extends below 1, or beyond `most`. most: largest multiple of `size` that was run.
+    replicates: number of replicates used.
     """
 
     size: float
@@ -102,8 +102,8 @@ def multiples(
     order = np.arange(len(ratios)).reshape(-1, *[1] * (delta.ndim - 1))
     last = np.where(above & (order <= nearest), order, 0).max(axis=0)
     first = np.where(below & (order >= nearest), order, len(ratios) - 1).min(axis=0)
-    # The interval has a limit on a side only if the test rejects the end of this side, too. With few replicates, the
-    # test may reject a single multiple by chance.
+    # Set a limit on a side only if the test rejects the outermost multiple on this side, too. With few replicates, it
+    # may reject a single multiple by chance.
     return Multiples(
         times=times,
         lo=np.where(above[0], ratios[last], 0.0),

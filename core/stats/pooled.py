@@ -107,7 +107,7 @@ def random_effects(delta: FloatArray) -> Mean:
 
 
 def between(estimates: Sequence[Estimate]) -> float:
-    """Return the standard deviation of the true difference between corpora, points: what chance does not explain."""
+    """Return the standard deviation of the true difference between corpora, points, without the spread by chance."""
     spread = float(np.var([each.delta for each in estimates], ddof=1))
     return sqrt(max(spread - float(np.mean([each.falling + each.fixed for each in estimates])), 0.0))
 

@@ -55,7 +55,10 @@ class Simulated:
         return held
 
     def covers_others(self, effect: float, level: float = 0.95) -> BoolArray:
-        """Return True, `(d,)`, for each interval for all similar corpora that includes their mean, `effect`."""
+        """Return True, `(d,)`, for each interval of the mean over all similar corpora that includes this mean.
+
+        effect: true mean difference over all similar corpora.
+        """
         from scipy.special import stdtrit
 
         held: BoolArray = np.abs(self.delta - effect) <= self.others * stdtrit(self.corpora - 1, (1 + level) / 2)
@@ -89,7 +92,7 @@ class _World:
         delta = self.sample + f1[0].mean(axis=0) - f1[1].mean(axis=0)
         sentences, m = self.fixed + both, self.spread.n_sentences
         if self.spread.swapped or n >= PAIRED_FROM:
-            both = sentences if n == 2 else both  # `bootstrap` does so, because no sentence is tested twice.
+            both = sentences if n == 2 else both  # As in `bootstrap`: with two replicates, no sentence is tested twice.
             gaps = (f1[0] - f1[1]).var(axis=0, ddof=1) / n
             seeds, dof = replicates_part(gaps, both, sentences, n, m)
         else:
@@ -212,7 +215,11 @@ def replicates_to_detect(spread: Spread | tuple[Spread, ...], gain: float, more_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Power:
-    """Power of a plan. chance: chance to detect `effect`. share: mean share of its replicates that are run. 0 to 1."""
+    """Power of a plan.
+
+    effect: true difference in points. chance: chance that the plan detects it, 0 to 1. share: mean share of the plan's
+    replicates that are run, 0 to 1.
+    """
 
     effect: float
     chance: float

@@ -58,7 +58,7 @@ def prevalence(task: FloatArray, domain: FloatArray, quantiles: Sequence[float] 
 
 
 def _above(task: FloatArray, domain: FloatArray, quantile: float) -> QuantileCount:
-    # Take the score of a sentence of the task corpus, so that the share above it is never 0.
+    # Take the score of a task sentence, so that at least one task sentence reaches the threshold.
     threshold = float(np.quantile(task, quantile, method="higher"))
     n, m = int((task >= threshold).sum()), int((domain >= threshold).sum())
     share, count = clopper_pearson(n, len(task)), clopper_pearson(m, len(domain))

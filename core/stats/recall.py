@@ -47,8 +47,8 @@ class Hidden:
         """Return the variance of the mean if whole groups of sentences are drawn, and the number of groups."""
         sums = np.bincount(group, weights=residuals)
         groups, n = len(sums), len(residuals)
-        # The 2 stands for two added sentences, with values +1 and -1 (Agresti and Min 2005). Without them, the interval
-        # would have no width if two strategies found the same sentences.
+        # Add 2 for two further sentences with values +1 and -1 (Agresti and Min 2005). Without them, the interval would
+        # have no width if two strategies found the same sentences.
         return (float((sums**2).sum()) * groups / (groups - 1) + 2) / n**2, groups
 
 

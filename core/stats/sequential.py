@@ -112,7 +112,7 @@ def conditional_power(look: Look, looks: tuple[int, ...], number: int, effect: f
 
 
 def shown(look: Look, looks: tuple[int, ...], number: int) -> FloatArray:
-    """Return 1 if a gain is detected at this analysis, -1 if a loss is, else 0."""
+    """Return 1 if this analysis detects a gain, -1 if it detects a loss, else 0."""
     signs: FloatArray = np.where(np.asarray(look.p) <= bounds(looks)[number], np.sign(look.delta), 0.0)
     return signs
 

@@ -52,9 +52,9 @@ def points(delta: float, interval: tuple[float, float]) -> str:
 class Verdict:
     """Verdict on a variant, the reason, and the comparisons that it is based on.
 
-    none, random: difference from `none` and from the control. helped: result of the first comparison in words.
-    chose: result of the second comparison in words. It is None without a control, or with a single pre-training, which
-    cannot show the effect of the selection.
+    none, random: difference from the baseline `none`, and from the control. helped: result of the comparison with
+    `none`. chose: result of the comparison with the control; None without a control, or with a single pre-training,
+    which cannot show the effect of the selection.
     """
 
     verdict: Word
@@ -79,7 +79,7 @@ class Tested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unlearnt:
-    """Number of taggers that are no better than chance, of all `of` compared taggers."""
+    """Number of taggers that are no better than chance. of: number of all compared taggers."""
 
     taggers: int
     of: int

@@ -34,7 +34,7 @@ def welch(a: Sequence[float], b: Sequence[float]) -> Welch | None:
 
 
 def from_moments(a: Moments, b: Moments) -> tuple[float, float]:
-    """Return t and p from published means and variances; t is positive if `a` is higher. (0, 1) if neither varies."""
+    """Return t and p from published means and variances; (0, 1) if neither varies. t is positive if `a` is higher."""
     from scipy.special import stdtr
 
     error, dof = _error(a, b)

@@ -73,7 +73,7 @@ class CalibrateResult:
 
 
 class CalibrateConfig(Config):
-    """Options: the encoder, the corpora, and the network to time."""
+    """Options of `calibrate`: the encoder, the corpora, and the network to time."""
 
     encoder: str = option("minilm", "Encoder: a Hugging Face name, a local folder, or minilm (bundled).")
     task: str = option(..., "Task corpus (T_C), used to time masked language modelling.", corpus=True)
@@ -185,7 +185,7 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
         if threads:
             threads.gradients(loss, batch["micro"], i)
         else:
-            with _precision(device):  # In one context, the weights are cast once for all micro-batches.
+            with _precision(device):  # Within one context, the weights are cast only once.
                 for micro in batch["micro"]:
                     value = loss(micro)
                     with _precision(device, on=False):

@@ -142,8 +142,8 @@ def predict(input: str, output: str | None, as_json: bool, **values: object) -> 
     """Tag the sentences of INPUT, a corpus or a file, with a saved tagger.
 
     Each entity has a start and an end in characters, so that text[start:end] is the entity. In the output, `text` is a
-    line, a cell or a field of the file, or the tokens of a CoNLL sentence joined by blanks. `line` is its line in the
-    file. For plain text, file_start and file_end count characters from the start of the file.
+    line, a cell or a field of the file, or the tokens of a CoNLL sentence joined by blanks. `line` is its line number
+    in the file. For plain text, file_start and file_end count characters from the start of the file.
 
     \b
     python -m core predict contracts.txt --model my-tagger --output entities.csv

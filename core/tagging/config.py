@@ -39,7 +39,7 @@ class WordVectorOptions(Config):
     )
 
     def settled(self) -> Self:
-        """Replace the names of imported word vectors by run ids. Errors: ConfigError for an unknown name."""
+        """Return these options with names of imports replaced by run ids. Errors: ConfigError for an unknown name."""
         references = {name: getattr(self, name) for name in IMPORTED if getattr(self, name)}
         ids = {name: find_import(name, text, RunStore(home()))[0] for name, text in references.items()}
         return super().settled().model_copy(update=ids)
@@ -67,7 +67,7 @@ class WordVectorOptions(Config):
 
 
 class FinetuneConfig(WordVectorOptions, TaggerSettings):
-    """Options: the encoder, the labelled data, and the settings of the training."""
+    """Options of `finetune`: the encoder, the labelled data, and the settings of the training."""
 
     init: str = option(
         "minilm", "A Hugging Face name, a folder, minilm (bundled), or the id of a finished pretrain run."
@@ -125,7 +125,10 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     weights: str = option("", "Hash of the encoder.", hidden=True)
 
     def settled(self) -> Self:
-        """Add the hash of the encoder, unless the encoder is a run. Errors: ModelError if the encoder is missing."""
+        """Return these options with the encoder's hash, unless the encoder is given as the id of a run.
+
+        Errors: ModelError if the encoder is missing.
+        """
         encoder, settled = self.init if self.network in ON_ENCODER else self.states, super().settled()
         if not encoder or is_run_id(encoder) or self.allow_download:
             return settled

@@ -52,7 +52,7 @@ NAMED = 0.5
 AGAIN = 0.5
 # The pseudo-perplexity before and after MLM is measured on this many sentences, for at most this many seconds.
 PROBED, PROBE_SECONDS = 64, 30.0
-# Pieces of an entity mention, including the special pieces around it.
+# Assumed number of word pieces of an entity mention, including special tokens around it.
 NAME = 8
 # Pieces per word if not measured: the value for English with BERT's vocabulary.
 PIECES = 1.3

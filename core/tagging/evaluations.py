@@ -153,7 +153,7 @@ class TooLong:
 
     @property
     def words(self) -> str:
-        """Sentence for users with the share of too long entities in each split; "" if no entity is too long."""
+        """Sentence for users with the share of entities in each split that are too long; "" if there are none."""
         shares = [f"{n / self.of[name]:.1%} of the spans in {name}" for name, n in self.longer.items() if n]
         if not shares:
             return ""
@@ -212,7 +212,7 @@ class FinetuneResult:
 
     @property
     def overlap_words(self) -> str:
-        """Text on training sentences in the dev or test sets, with the test F1 without them; "" if there are none."""
+        """Sentences for users on training sentences in the dev or test set, and on F1 without them; or ""."""
         if not self.train_in_test:
             return ""
         unseen = self.test.unseen_f1 if self.test else ()
@@ -388,7 +388,8 @@ def score_split(
         lot=chance_f1(gold, best),
         macro_f1=table.macro_f1(),
         calibration=calibration(sure, right, tagger.crf.temperature),
-        # None if the training set contains all of these sentences, or none, which would give `micro_f1` again.
+        # Without training sentences in this split, this score would equal `micro_f1`. If all are training sentences,
+        # there is no score.
         unseen_f1=table.of(~seen).f1() if seen is not None and seen.any() and not seen.all() else None,
         report=seqeval_report(gold, best),
     )
@@ -416,7 +417,7 @@ def score_found(run: Run, gold: Sequence[Sentence], found: Sequence[Prediction],
 
 
 def without_mix(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence[str]) -> float | None:
-    """Return the micro F1, without Winnow, of a tagger that mixes layers; None for other taggers.
+    """Return the micro F1 of a tagger that mixes layers if other software loads it; None for other taggers.
 
     Other software uses only the last layer and decodes each word alone. For a tagger that does not mix layers, this
     score equals its `argmax` score.
@@ -466,7 +467,7 @@ def over_seeds(results: Sequence[SplitScores], tables: Sequence[Evaluation] = ()
 
 
 def _mean_report(reports: Sequence[Sequence[TypeReport]]) -> list[TypeReport]:
-    """Average the reports of all seeds row by row. If a report lacks a type, its scores count as 0."""
+    """Average the reports of all seeds row by row. If a report lacks a type, the type's scores count as 0."""
     lines: dict[str, list[TypeReport]] = {}
     for report in reports:
         for line in report:

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from core.training.pseudo import Stages
 
 _TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-# Seconds between two checks if all seeds are finished.
+# Seconds to wait before checking again if all seeds are finished.
 _POLL = 0.5
 # Seconds to wait for the lock; long enough for another process to write the largest tagger.
 _PATIENCE = 3600.0
@@ -199,7 +199,10 @@ def _unlabelled(config: FinetuneConfig, job: Job) -> Sequence[Sentence]:
 
 
 def _distant(config: FinetuneConfig, job: Job, types: Collection[str]) -> Dictionary:
-    """Return the names for distant supervision whose type is in the training set. Errors: CorpusError without any."""
+    """Return the names for distant supervision whose type is in the training set.
+
+    Errors: CorpusError if there is no such name.
+    """
     lists = [job.corpus(mark) for mark in config.distant]
     names = {key: type for key, type in resolved(lists)[0].items() if type in types}
     if not names:
@@ -546,7 +549,7 @@ class Seeds:
         return [seed for seed in self.own if seed not in finished]
 
     def leads(self, seed: int, dev_f1: float) -> bool:
-        """Return True if this seed has a higher dev F1 than all finished seeds. The first of equal seeds wins."""
+        """Return True if this seed is the best on dev of all finished seeds. Of equal seeds, the first one wins."""
         score = dev_f1, -self.numbers.index(seed)
         others = self.finished().items()
         return all(score > (other.dev.micro_f1, -self.numbers.index(at)) for at, other in others)

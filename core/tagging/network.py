@@ -98,9 +98,10 @@ def borrow(config: FinetuneConfig, job: Job, types: Sequence[str], states: str =
 
 
 def word_vectors(config: WordVectorOptions, job: Job) -> "tuple[Vectors | None, Vectors | None]":
-    """Return word vectors for the training set and for the assisting corpus; None if the config asks for none.
+    """Return the word vectors for the training set and those for the assisting corpus.
 
-    Child runs learn them, or they come from an import. Errors: CorpusError; ConfigError if their dimensions differ.
+    Child runs learn vectors, or vectors are imported. None replaces vectors that the config does not ask for. Errors:
+    CorpusError; ConfigError if the two dimensions differ.
     """
     own, other = (
         read_words(job.child("vectors", corpus=corpus, **config.skipgram))

@@ -43,7 +43,7 @@ class TagConfig(Config):
     weights: str = option("", "Hash of the tagger, so that a changed tagger makes a new run.", hidden=True)
 
     def settled(self) -> Self:
-        """Add the hash of the tagger. Errors: ModelError if the tagger is not on this machine."""
+        """Return these options with the tagger's hash. Errors: ModelError if the tagger is not on this machine."""
         return self.model_copy(update={"weights": fingerprint(self.model)})
 
 
@@ -55,7 +55,10 @@ class ModelConfig(Config):
     weights: str = option("", "Hash of the tagger.", hidden=True)
 
     def settled(self) -> Self:
-        """Add the hash of the tagger, unless the tagger is a run. Errors: ModelError if the tagger is missing."""
+        """Return these options with the tagger's hash, unless the tagger is given as the id of a run.
+
+        Errors: ModelError if the tagger is missing.
+        """
         return self if is_run_id(self.model) else self.model_copy(update={"weights": fingerprint(self.model)})
 
 
@@ -92,7 +95,10 @@ class _Neighbourhood:
 
 @dataclass(frozen=True, kw_only=True)
 class TagWork:
-    """Find the entities of a corpus's sentences. model: the tagger's folder, at the same path for every worker."""
+    """Work that finds the entities of a corpus's sentences, which several workers share.
+
+    model: the tagger's folder, at the same path for every worker.
+    """
 
     corpus: Corpus
     model: str
