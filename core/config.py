@@ -121,7 +121,7 @@ def option(
     hidden: bool = False,
     **bounds: Unpack[Bounds],
 ) -> Any:
-    """Define a field of a `Config`, like pydantic's `Field`. Returns Any, because fields are written as default values.
+    """Define a field of a `Config`, like pydantic's `Field`. Returns Any, so that it can be assigned to all fields.
 
     default: default value; `...` if the user must give a value. unit: word to show after the value ("pieces").
     corpus: True if the value names one or several corpora, by name, fingerprint or path.

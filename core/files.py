@@ -105,7 +105,7 @@ def read_back(path: Path, *names: str) -> Iterator[None]:
 
 
 def sum_up(run: Path) -> None:
-    """Store the size and CRC-32 of each output file of a run. `read_back` compares them to detect disk errors."""
+    """Store the size and CRC-32 of each output file of a run. `read_back` uses them to detect disk errors."""
     folder = run / ARTIFACTS
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.match(TEMPORARY)]
     sums = {path.relative_to(folder).as_posix(): [path.stat().st_size, _sum_of(path)] for path in files}

@@ -152,7 +152,7 @@ def is_there(file: Path) -> bool:
 def opened(path: Path) -> BinaryIO:
     """Open a user's file for reading. A confined process may open only plain files below an allowed folder.
 
-    Errors: PathError for other files; OSError of `open`, also if the file was replaced by a link meanwhile.
+    Errors: PathError for other files; OSError if the file cannot be opened or if a link has replaced it meanwhile.
     """
     if not confined():
         return path.open("rb")

@@ -90,7 +90,7 @@ class Pile:
 
 
 def run(config: MapConfig, job: Job) -> MapResult:
-    """Lay out the sentences with UMAP and name their topics. Artifacts: see `explore.result`."""
+    """Lay out the sentences with UMAP, name their topics, and return the result. Output files: see `explore.result`."""
     pile, embedded = _pile(config, job)
     chosen_points = stratified(pile.kinds(), config.sample, config.seed)
     fitted = np.zeros(len(pile.rows), dtype=bool)

@@ -192,7 +192,10 @@ MapRow = TypedDict(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Hits:
-    """Sentences that a search found. points: those on the map. rows: all in D_C. task_rows: all in T_C."""
+    """Sentences that a search found.
+
+    points: numbers of the found points on the map. rows, task_rows: rows of all found sentences in D_C and in T_C.
+    """
 
     points: IntArray
     rows: IntArray

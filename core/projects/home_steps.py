@@ -180,7 +180,7 @@ def health(choice_id: str) -> str:
 
 
 def is_asked_again(run_id: str) -> bool:
-    """Return True if Home describes this experiment and offers to repeat it with more replicates."""
+    """Return True if the page Home describes this experiment and offers to repeat it with more replicates."""
     step = _worth()
     return step.again and step.run == run_id
 

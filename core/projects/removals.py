@@ -238,7 +238,7 @@ def _own_parts(going: Collection[str], runs: Mapping[str, Run], named: Mapping[s
 def _begun_for(going: Collection[str], runs: Mapping[str, Run], named: Mapping[str, set[str]]) -> set[str]:
     """Return the ids of child runs of `going` at any depth, and of the orphaned runs that they reuse.
 
-    A run is orphaned if its parent run was removed.
+    going: ids to remove. A run is orphaned if its parent run was removed before.
     """
     parts, size = set[str](), -1
     while len(parts) > size:

@@ -31,7 +31,7 @@ _SAFE = re.compile(r"[^/\\\x00-\x1f\x7f:]{1,255}(/[^/\\\x00-\x1f\x7f:]{1,255}){0
 _MOST_FILES, _LONGEST_LIST, _LIST_RATIO = 500_000, 64 << 20, 10
 _RATIO, _SMALL = 100, 1 << 30  # reject a project that would unpack to more than 100 times its size and more than 1 GiB
 
-_SMALL_JSON = 1 << 20  # bytes; the maximum ratio also holds for each larger JSON file, because pages read it as a whole
+_SMALL_JSON = 1 << 20  # bytes; each larger JSON file must itself respect _RATIO, because pages read it as a whole
 _CHUNK = 1 << 20
 _CHECK_SECONDS = 900
 _process = Isolated(

@@ -56,7 +56,7 @@ def _here(chunks: Chunks, work: Work) -> About:
 
 
 class _Unseen(Silent):
-    """A reporter without progress for the items of `Chunks.hold_to_first`. Its `check` can cancel the run."""
+    """A reporter for the items of `Chunks.hold_to_first`. It shows no progress, but `check` can cancel the run."""
 
     def __init__(self, context: RunContext) -> None:
         self.check = context.check  # type: ignore[method-assign]
