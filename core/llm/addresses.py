@@ -25,7 +25,7 @@ class Server:
     """A server of language models.
 
     address: normalised address. tls: True for https. host: in lower case, without brackets. path: path of the API.
-    here: IP addresses of this computer to connect to, in order; () for another host.
+    here: IP addresses of this computer to connect to, in order; () if the host is another computer.
     """
 
     address: str

@@ -133,7 +133,7 @@ def run(config: LlmConfig, job: Job) -> LlmResult:
 
 
 def find(config: LlmConfig, sentences: Sequence[Sentence], job: Job) -> list[Prediction]:
-    """Return the entities that the model finds in sentences. It is asked in the same way as by `run`.
+    """Return the entities that the model finds in sentences. The requests are the same as those of `run`.
 
     A sentence without a usable answer gets no entity. Errors: those of `run`.
     """

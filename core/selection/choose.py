@@ -88,7 +88,7 @@ def expected(budget: Budget, n_sentences: int, n_tokens: int) -> int | None:
 
 
 def _count(budget: Budget, free: IntArray, scores: Scores, lengths: IntArray) -> int:
-    """Return the number of `free` rows, best first, that the budget takes."""
+    """Return the number of rows that a budget selects. free: rows without withholding flags, best first."""
     # A threshold is the worst score that is still selected, whether high or low scores are better.
     if budget.unit == "threshold":
         values = scores.values[free]
@@ -97,8 +97,8 @@ def _count(budget: Budget, free: IntArray, scores: Scores, lengths: IntArray) ->
     # selection. Later, shorter rows are not added, because then a smaller selection might not be part of a larger one.
     if budget.unit == "tokens":
         return int(np.searchsorted(np.cumsum(lengths[free], dtype=np.int64), budget.value, side="right"))
-    # A share is a share of all of D_C, including withheld rows, so that 20% is the same number for all settings of the
-    # flags. Select at least one row, because a small share of a small corpus rounds to 0.
+    # A share refers to all of D_C, including withheld rows, so that 20% is the same number for all flags. At least one
+    # row is selected, because a small share of a small corpus rounds to 0.
     if budget.unit == "fraction":
         return max(round(budget.value * len(lengths)), 1)
     return int(budget.value)

@@ -32,7 +32,7 @@ def columns(choice_id: str) -> list[str]:
 
 
 def groups(choice_id: str, chosen: Selection, column: str, most: int | None = None) -> list[Group]:
-    """Return the groups of a column, those with the most selected sentences first.
+    """Return the groups of a column, in descending order of the number of selected sentences.
 
     chosen: the selection, with or without hand edits. most: number of groups to return; None for all of them.
     Errors: ConfigError for an unknown column.

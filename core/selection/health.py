@@ -102,7 +102,7 @@ def vendi(vectors: FloatArray) -> float:
 
 
 def coverage(task: FloatArray, domain: Rows, selected: BoolArray) -> float | None:
-    """Return the share of T_C's sentences that are at least as close to a selected sentence as to any other one.
+    """Return the share of T_C's sentences that are at least as close to a selected sentence as to any other.
 
     task, domain: unit rows (t, d) and (n, d). selected: mask (n,). None if all or no sentences are selected, or if T_C
     is empty. Takes a few seconds for a million rows and `COVERED` sentences.

@@ -145,7 +145,7 @@ def side_examples(choice_id: str, other: str, side: Side, n: int = 8) -> list[Sc
 
 @kept_per_home(4)
 def _free(run_id: str, keep: tuple[str, ...]) -> tuple[IntArray, IntArray]:
-    """Return D_C's scored rows that may be selected, and those that a flag withholds, each best first."""
+    """Return two arrays of D_C's scored rows, best first: rows that may be selected, and rows that a flag withholds."""
     about = scored(run_id)
     bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in withheld_flags(keep)))
     free = (about.audit.mask[about.order] & bits) == 0
@@ -184,7 +184,10 @@ def examples(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
-    """Overlap of two selections, A and B, of one D_C. only_in_a, only_in_b: examples of only one, best first."""
+    """Overlap of two selections, A and B, of one D_C.
+
+    both, only_a, only_b: numbers of sentences. only_in_a, only_in_b: sentences that are only in A, and only in B.
+    """
 
     both: int
     only_a: int

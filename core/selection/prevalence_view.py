@@ -47,7 +47,7 @@ def _runs_for(task: str, domain: str) -> Iterator[Run]:
 
 
 def in_words(count: PrevalenceResult, asked: int | None = None) -> str:
-    """Return the estimate as a sentence. asked: number of sentences that the budget takes."""
+    """Return the estimate as a sentence. asked: number of sentences that the budget selects."""
     of = f"of the domain corpus's {count.domain:,} distinct sentences"
     if not count.about:
         words = f"At most {count.high:,} {of} are like the task corpus (estimate: 0)"
@@ -64,9 +64,9 @@ def before(options: Mapping[str, object]) -> str:
 
 
 def _asked(budgets: Sequence[str], domain: str) -> int | None:
-    """Return the number of sentences that a single budget takes.
+    """Return the number of sentences that the budget selects.
 
-    None for several budgets, a budget in tokens, or one that cannot be parsed.
+    None for several budgets, a budget in tokens, or a budget that cannot be parsed.
     """
     with suppress(ConfigError, CorpusError):
         asked = [Budget.parse(each) for each in budgets]
@@ -78,5 +78,5 @@ def _asked(budgets: Sequence[str], domain: str) -> int | None:
 
 
 def budget(count: PrevalenceResult) -> str | None:
-    """Return the budget that takes the estimated number of sentences, or None if that is 0."""
+    """Return the budget that selects the estimated number of sentences, or None if the estimate is 0."""
     return str(Budget.parse(str(count.about))) if count.about else None

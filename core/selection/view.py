@@ -272,8 +272,8 @@ def file_name(choice_id: str) -> str:
 def command(choice_id: str, output: str, format: str) -> str:
     """Return the command line that writes a selection to `output`, with the same bytes as `export`.
 
-    This is a `select` command if it gives the same result. It is an `export` command if the selection was saved or
-    edited, if a corpus was removed, or if the budget was changed after diversity re-ordered the scores.
+    This is a `select` command if a `select` run gives the same result. It is an `export` command if the selection was
+    saved or edited, if a corpus was removed, or if diversity re-ordered the scores for another budget.
     """
     run, now = run_of(choice_id), at(choice_id)
     options = {**run.manifest.config, "budget": now.budget}

@@ -90,7 +90,7 @@ class WhichStrategyResult:
     """Result of a `which-strategy` run.
 
     hidden: number of sentences of T_C that were hidden, each once. among: number of D_C's sentences among which they
-    were hidden. budget: as in the options. chance: share of all these sentences that the budget takes, which is the
+    were hidden. budget: as in the options. chance: share of all these sentences that the budget selects, which is the
     expected recall of a random selection. strategies: {name: its recall, compared with the default}. best: the strategy
     to use, which is the default unless another one is shown to find more.
     """
@@ -180,7 +180,7 @@ def _joined(
 
 
 def run(config: WhichStrategyConfig, job: Job) -> WhichStrategyResult:
-    """Hide sentences of T_C in a sample of D_C, and return the share of them that each strategy selects.
+    """Hide sentences of T_C in a sample of D_C, and return the share of hidden sentences that each strategy selects.
 
     Writes no artifacts. Errors: CorpusError if T_C, or the sample of D_C, has fewer than `LEAST` usable sentences.
     """
@@ -298,7 +298,7 @@ def _ranked(
 
 
 def _scaled(budget: Budget, domain: Corpus, mixed: Corpus) -> Budget:
-    """Return the budget that takes the same share of `mixed` as `budget` takes of D_C."""
+    """Return the budget that selects the same share of `mixed` as `budget` selects of D_C."""
     if budget.unit == "tokens":
         return Budget(value=max(round(budget.value / domain.n_tokens * mixed.n_tokens), 1), unit="tokens")
     return Budget(value=budget.value / len(domain), unit="fraction") if budget.unit == "sentences" else budget

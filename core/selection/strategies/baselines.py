@@ -84,7 +84,7 @@ class LengthMatchedRandom(Strategy):
 def gumbel(ids: IntArray, seed: int) -> FloatArray:
     """Return standard Gumbel noise, shape (n,), that depends on id and seed only.
 
-    The k sentences with the largest sum of log weight and noise are k draws without replacement, with chances in
+    The k sentences with the largest sum of log weight and noise are k draws without replacement. Their chances are in
     proportion to the weights (Gumbel top-k, Kool et al. 2019).
     """
     result: FloatArray = -np.log(-np.log(uniform(ids, seed)))

@@ -27,8 +27,8 @@ class MooreLewisOptions(Config):
 class MooreLewis(Strategy):
     """Bits per token under a model of T_C minus bits per token under a model of D_C; `</s>` counts as a token.
 
-    The second model is fitted to a random sample of D_C with as many sentences as T_C, so that both models learn from
-    about as much text. Both use one vocabulary for the uniform term: the words of T_C and of the sample.
+    The second model is fitted to a random sample of D_C with as many sentences as T_C. Both models then learn from
+    about the same amount of text. Both use one vocabulary for the uniform term: the words of T_C and of the sample.
     """
 
     name: ClassVar[str] = "moore-lewis"

@@ -163,7 +163,7 @@ class _Pass:
 class PseudoPerplexity(Strategy):
     """exp(-(1/N) sum log p(piece | the others)) under B1 for a sentence of N pieces (Salazar et al. 2020).
 
-    exact: masks the piece and all later pieces of its word, because the end of a long word reveals its beginning
+    exact: masks the piece and all later pieces of its word. The end of a long word would reveal its beginning
     (within-word left to right, Kauf and Ivanova 2023). sampled: mean loss at the masked pieces of `passes` draws, which
     depend only on id and seed. The mean is per piece, because a sum would favour short sentences. Scores of very short
     sentences stay noisy (SOURCES.md, Length bias). As for all strategies, `select` withholds sentences of fewer than
