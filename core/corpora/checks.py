@@ -211,7 +211,8 @@ def entities_present(corpora: Mapping[str, Corpus]) -> Check:
     if empty:
         has = "has" if len(empty) == 1 else "have"
         why = "taggers need entities for training and testing"
-        # Fine-tuning fails without entities in the training set, in an experiment only after minutes of pre-training.
+        # Without entities in the training set, fine-tuning fails. In an experiment, it fails only after minutes of
+        # pre-training.
         final = ROLE_NAMES["train"] in empty
         return replace(found, level="red", sentence=f"The {listed(empty)} {has} no entity; {why}.", final=final)
     return found
@@ -385,7 +386,10 @@ def _sample(path: Path, n: int) -> tuple[str, ...]:
 
 @lru_cache(512)
 def _shared(one: Path, other: Path) -> tuple[float, float]:
-    """Return the share of each corpus's distinct sentences that also occur in the other corpus."""
+    """Return the share of each corpus's distinct sentences that also occur in the other corpus.
+
+    one, other: folders of the corpora.
+    """
     if one == other:
         return 1.0, 1.0
     ours, theirs = (np.unique(_at(path, 0).ids()) for path in (one, other))

@@ -17,7 +17,7 @@ from core.corpora.library import Library
 from core.results import IntArray
 from core.text.words import clean
 
-SAMPLE = 10_000  # number of texts in which a search counts each searched word, to find the rarest one
+SAMPLE = 10_000  # number of texts in which a search counts its words, to find the rarest word
 
 
 def stored(corpus: Corpus, name: str) -> pa.ChunkedArray:

@@ -275,7 +275,7 @@ class Corpus:
             return [text for table in blocks(file, BLOCK, start, stop, ["text"]) for text in table["text"].to_pylist()]
 
     def take(self, rows: Sequence[int] | IntArray) -> list[Sentence]:
-        """Return the sentences at `rows`, in the order of `rows`. Reads only their row groups."""
+        """Return the sentences at `rows`, in the order of `rows`. Only the row groups of these rows are read."""
         addresses = np.asarray(rows, dtype=np.int64)
         by_row: dict[int, Sentence] = {}
         with self.opened() as file:

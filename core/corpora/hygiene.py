@@ -82,7 +82,7 @@ class Numbers:
 class Reading:
     """Computes the `Numbers` of blocks of sentences.
 
-    Held-out sentences come first, because other sentences may quote them.
+    Held-out sentences are read first, because other sentences may quote them.
     """
 
     lookups: Mapping[int, Lookup] = field(default_factory=dict)
@@ -138,7 +138,7 @@ def _stretches(words: Words, dense: BoolArray) -> dict[int, UIntArray]:
 def _shingle_sets(words: Words) -> tuple[UIntArray, IntArray]:
     """Return the distinct word 5-grams of each sentence, ascending, and their count per sentence."""
     grams, row = words.grams(_SHINGLE)
-    # Keep the upper 40 bits. Any 40 would do, because the mixing spreads every word over all bits.
+    # Keep the upper 40 bits. Any 40 bits would do, because every word affects all bits of the hash.
     key = np.sort(row.astype(np.uint64) << np.uint64(HASH_BITS) | grams >> np.uint64(64 - HASH_BITS))
     # Each key is compared with the key before it. The first key is compared with a value that no key has (all bits
     # set), so it is kept.

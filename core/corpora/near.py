@@ -265,8 +265,8 @@ def _rarity(sets: Gathered, live: IntArray, report: Reporter) -> np.ndarray[tupl
 def slots(members: int) -> int:
     """Return the number of slots (bytes) of the rarity table: one to two per member, so that few members share a slot.
 
-    With 44 members per slot, no member counts as rare, and four times as many pairs are compared. The maximum is
-    2**32 slots (4 GB), enough for 100 million sentences with 29 members each.
+    If 44 members shared each slot, for example, no member would count as rare, and four times as many pairs would be
+    compared. The maximum is 2**32 slots (4 GB), enough for 100 million sentences with 29 members each.
     """
     return 1 << min(max(members, 1).bit_length(), 32)
 

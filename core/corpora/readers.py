@@ -313,7 +313,7 @@ def _scheme(
     tick: Callable[[int], None],
     stage: Callable[[str], None],
 ) -> Scheme | None:
-    """Return the requested scheme, else the only one that fits all tags; None if no file has tags.
+    """Return the requested label scheme, else the only scheme that fits all tags; None if no file has tags.
 
     Errors: OptionsError if several schemes or none fit; ConfigError for an unknown scheme.
     """

@@ -103,7 +103,7 @@ def without_line_numbers(pieces: Sequence[Piece]) -> list[Piece]:
     lefts, rights = sorted(piece.left for piece in others), sorted(piece.right for piece in others)
     if not others:
         return list(pieces)
-    # Ignore the outermost 5% of the edges, because a wide figure may reach into the margin.
+    # Ignore the outermost 5% of the left and right edges, because a wide figure may reach into the margin.
     low, high = lefts[len(lefts) // 20], rights[-1 - len(rights) // 20]
     for left, right in ((-inf, low), (high, inf)):
         numbers = [p for p in pieces if _DIGITS.fullmatch(p.text) and left < p.left and p.right < right]

@@ -39,7 +39,7 @@ class _Page(HTMLParser):
         if tag in _MAIN:
             self._silent.clear()
         if self._silent or tag in _SILENT or ("role", "navigation") in attrs:
-            # Void elements have no end tag.
+            # Void elements have no end tag, so they do not stay open.
             if tag not in _VOID:
                 self._silent.append(tag)
             return

@@ -107,7 +107,7 @@ _WORD = _Rules(
     skipped=frozenset({"del", "moveFrom", "Fallback", "pPrChange", "rPrChange"}),
     page="lastRenderedPageBreak",
 )
-# Comments are left out. Footnotes and endnotes come before the end of their paragraph.
+# Comments are left out. A footnote or endnote becomes a paragraph before the paragraph to which it belongs.
 _OPEN_DOCUMENT = _Rules(
     paragraphs=("p", "h"),
     rows="table-row",

@@ -197,7 +197,7 @@ def _letters(text: object) -> Iterator[tuple[int, Piece | None]]:
 
 
 def _runs(text: object, letters: Iterator[tuple[int, Piece | None]]) -> Iterator[tuple[int, Piece]]:
-    """Join letters that follow each other closely on one line. Yield (angle in quarter turns, piece)."""
+    """Join letters that are close to each other on a line into pieces. Yield (angle in quarter turns, piece)."""
     from pypdfium2 import raw
 
     piece: Piece | None = None

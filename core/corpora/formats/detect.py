@@ -171,7 +171,7 @@ def _text_table(
 ) -> FileKind:
     """Return the kind of a table of texts. Errors: OptionsError if the text column is missing."""
     if container == "tsv" and options.format == "auto" and options.text_column is None and _is_columns(path, options):
-        return FileKind("conll", "conll", options.encoding)  # the CoNLL reader asks for the tag column
+        return FileKind("conll", "conll", options.encoding)  # the CoNLL reader then asks the user for the tag column
     text_column = options.text_column or guess_text_column(columns, rows)
     if text_column is None or text_column not in columns:
         problem = "no column has text" if text_column is None else f"there is no column {text_column!r}"
@@ -313,7 +313,7 @@ def _by_content(path: Path, choice: str, head: str) -> str:
     if ending not in (".csv", ".tsv") and looks_inline(head):
         return "inline"
     if ending not in (".csv", ".tsv") and looks_like_columns(head):
-        return "conll"  # the CoNLL reader asks for the tag column
+        return "conll"  # the CoNLL reader then asks the user for the tag column
     return ending[1:] if ending in (".csv", ".tsv") else "txt"
 
 

@@ -247,5 +247,5 @@ def _offered(file: Path, folder: Path, root: Path) -> bool:
 def named_part(name: str) -> str | None:
     """Return "train", "dev" or "test" if a file's name, or the name of its folder, contains this word; else None."""
     matches = _PART.findall(name.lower())
-    # The last match decides: train/old/dev.txt is dev.
+    # The last match decides: train/old/dev.txt belongs to the dev set.
     return _SAME.get(matches[-1], matches[-1]) if matches else None

@@ -267,7 +267,8 @@ class Ledger:
     def not_decoded(self, line: int, error: UnicodeDecodeError) -> str:
         """Count a line that cannot be decoded, and return the reason to reject its row.
 
-        If more than one line in a hundred fails, `judge_encoding` rejects the file, because it has another encoding.
+        If more than one line in a hundred cannot be decoded, the file has another encoding, and `judge_encoding`
+        rejects it.
         """
         reason = f"byte 0x{error.object[error.start]:02x} is not UTF-8"
         self._undecodable += 1

@@ -244,7 +244,7 @@ def looks_inline(head: str) -> bool:
 def separator(first: list[str]) -> str:
     """Return the character (`|`, `/` or `_`) that separates each word from its tag in these lines; "" if there is none.
 
-    At least a fifth of the tags must be O, which excludes fractions and web addresses.
+    At least a fifth of the tags must be O, so that fractions and web addresses are not taken for tagged words.
     """
     for mark in "|/_":
         words = [word for line in first for word in line.split()]
@@ -283,7 +283,10 @@ def inline_rows(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
 
 
 def _tagged(text: str, mark: str) -> dict[str, object]:
-    """Return the tokens and tags of a line. A word without a tag gets an empty tag, so the line is rejected later."""
+    """Return the tokens and tags of a line. A word without a tag gets an empty tag. Its line is rejected later.
+
+    mark: character between a word and its tag.
+    """
     words = [word.split(mark) if mark == "|" else word.rsplit(mark, 1) for word in text.split()]
     return {"tokens": [word[0] for word in words], "ner_tags": [word[-1] if len(word) > 1 else "" for word in words]}
 
@@ -437,7 +440,7 @@ class _Feed:
 
 
 def arrow_rows(path: Path, columns: Sequence[str] | None, ledger: Ledger) -> Iterator[Record]:
-    """Yield (number from 1, row) of a Parquet or Arrow file. columns: columns to read, None for all.
+    """Yield (row number from 1, row) of a Parquet or Arrow file. columns: columns to read, None for all.
 
     Errors: ReadError for any other file, and for a file that unpacks to far more than its size; ResourceError if memory
     runs out; PathError.
