@@ -41,21 +41,23 @@ from core.training.settings import TaggerSettings
 NONE, RANDOM, CONTROL, STATES, ALL = "none", "random", "random-only", "states", "all"
 CONTROLS = (RANDOM, CONTROL, "length-matched-random")  # baselines of selections; they get no verdict
 WHOLE = "100%"
-ENCODER = "encoder:"  # Prefix of the additional encoders in the option `axis`.
-
-OTHER_NAMES = {"monolingual": NONE, "base": NONE}  # Other names of `none`: Murthy et al. 2018, Ma et al. 2023.
-
-AUGMENT = "dataaug"  # The only method of rebuilding L_C that needs no PVI.
-
-SHARE = "low-share"  # The only method whose rate may be 0%. At 0%, all other methods would leave L_C unchanged.
-
-GROWS = (AUGMENT, "random2low", "highc2low")  # Methods that add changed copies of sentences to L_C.
+# Prefix of the additional encoders in the option `axis`.
+ENCODER = "encoder:"
+# Other names of `none`: Murthy et al. 2018, Ma et al. 2023.
+OTHER_NAMES = {"monolingual": NONE, "base": NONE}
+# The only method of rebuilding L_C that needs no PVI.
+AUGMENT = "dataaug"
+# The only method whose rate may be 0%. At 0%, all other methods would leave L_C unchanged.
+SHARE = "low-share"
+# Methods that add changed copies of sentences to L_C.
+GROWS = (AUGMENT, "random2low", "highc2low")
 PART, COPIES, BASE, SPAN = "random-part", "copies", "base", "span"
 DICTIONARY, NAMES = "dictionary", f"{NONE}+dictionary"
 SELF_TRAIN, DISTANT = "self-train", "distant"
-PSEUDO = "2000"  # Budget in sentences of a selection that gets pseudo-labels.
-
-MORE = "labels"  # First part of the name of an estimate, such as `labels:+100`.
+# Budget in sentences of a selection that gets pseudo-labels.
+PSEUDO = "2000"
+# First part of the name of an estimate, such as `labels:+100`.
+MORE = "labels"
 SIZE: int = RebuildOptions.model_fields["size"].default
 BINS: Mapping[str, str] = {  # {bin of CEIM (name minus context): what its mentions have in common, in words}
     "low": "whose context is more informative",

@@ -28,9 +28,10 @@ from core.stats.bootstrap import Difference, compare, compare_line
 from core.stats.pooled import Estimate
 
 LEVEL = 0.95
-LEAST = 60.0  # Lower limit of a variant's machine time in seconds: shorter times differ by chance.
-
-MOST_TIMES = 16  # Forecasts multiply the number of replicates by at most this factor.
+# Lower limit of a variant's machine time in seconds: shorter times differ by chance.
+LEAST = 60.0
+# Forecasts multiply the number of replicates by at most this factor.
+MOST_TIMES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -231,11 +231,12 @@ def write_report(run_id: str, output: str, examples: bool, as_json: bool, **cove
 
 # The rest of this file reads PLAN.yaml. Its errors name the file, the line and the key.
 
-MAX_BYTES = 1 << 20  # Size limit of a plan. The longest plan in this repository has 4 KB.
-
-_MAX_TOKENS = 50_000  # Limit of YAML tokens in a plan. The scanner reads about 50,000 tokens per second.
-
-_MAX_DEPTH = 20  # Limit of nested levels. The time of YAML's scanner grows with the square of the depth.
+# Size limit of a plan. The longest plan in this repository has 4 KB.
+MAX_BYTES = 1 << 20
+# Limit of YAML tokens in a plan. The scanner reads about 50,000 tokens per second.
+_MAX_TOKENS = 50_000
+# Limit of nested levels. The time of YAML's scanner grows with the square of the depth.
+_MAX_DEPTH = 20
 _OPENING = (
     yaml.BlockSequenceStartToken,
     yaml.BlockMappingStartToken,

@@ -52,12 +52,12 @@ _STAGES: dict[str, type[Config]] = {
 }
 
 
-SPLITS = ("train", "dev", "test")  # With the option `cross`, these are pooled and then split into halves.
-
-TIMES = (1, 2, 4)  # Budgets of `random` as multiples of the claim's budget, evenly spaced on a log scale.
-
-TAGGERS_APART = 100_000  # Difference between the seeds of two successive taggers of a replicate.
-
+# With the option `cross`, these are pooled and then split into halves.
+SPLITS = ("train", "dev", "test")
+# Budgets of `random` as multiples of the claim's budget, evenly spaced on a log scale.
+TIMES = (1, 2, 4)
+# Difference between the seeds of two successive taggers of a replicate.
+TAGGERS_APART = 100_000
 # Values of `cap_tokens` that mean "as many tokens as the smallest source has".
 _SMALLEST = (None, "", 0, "0", (0,), [0], ("0",), ["0"])
 

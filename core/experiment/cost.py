@@ -38,19 +38,20 @@ from core.tagging.estimate import START, Read, Speed, Speeds
 from core.training.mlm_settings import MlmSettings
 from core.training.settings import TaggerSettings
 
-GB = 1e9  # bytes
-
-AUDIT, SCORE = 4e-6, 2e-6  # Seconds per token to flag sentences (AUDIT), and to score embedded sentences (SCORE).
-
-SKIPGRAM = 2e-5  # Seconds per token to learn word vectors in five epochs on two cores.
-
-STATES = 8  # Encoding sentences one by one takes 8 times as long as encoding them in batches.
-
-TRUSTED = 20.0  # Planned seconds after which the ratio of elapsed to planned time corrects the estimates.
-
-OF_LABELS = (CHECK, "skl", "difficulty", "rebuild", "finetune")  # Kinds of steps that read L_C or a part of it.
-
-LIMITS = (0.25, 4.0)  # Bounds of the correction, so that one unusual step does not distort all later estimates.
+# Bytes per gigabyte.
+GB = 1e9
+# Seconds per token to flag sentences (AUDIT), and to score embedded sentences (SCORE).
+AUDIT, SCORE = 4e-6, 2e-6
+# Seconds per token to learn word vectors in five epochs on two cores.
+SKIPGRAM = 2e-5
+# Encoding sentences one by one takes 8 times as long as encoding them in batches.
+STATES = 8
+# Planned seconds after which the ratio of elapsed to planned time corrects the estimates.
+TRUSTED = 20.0
+# Kinds of steps that read L_C or a part of it.
+OF_LABELS = (CHECK, "skl", "difficulty", "rebuild", "finetune")
+# Bounds of the correction, so that one unusual step does not distort all later estimates.
+LIMITS = (0.25, 4.0)
 _WORDS = {
     "halves": "splitting the labelled sentences",
     "select": "selecting",

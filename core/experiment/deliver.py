@@ -67,9 +67,10 @@ if TYPE_CHECKING:
 
 Format = Literal["html", "pdf", "docx"]
 FORMATS: tuple[Format, ...] = ("pdf", "docx", "html")
-REPORTED = ("experiment", "study")  # Kinds of runs that have a report.
-
-LONGEST = 100  # Maximum number of characters in a field of the report's cover.
+# Kinds of runs that have a report.
+REPORTED = ("experiment", "study")
+# Maximum number of characters in a field of the report's cover.
+LONGEST = 100
 
 
 def exports() -> Path:

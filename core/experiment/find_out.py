@@ -27,9 +27,10 @@ from core.stats.power import replicates_to_detect
 from core.stats.sequential import looks_of
 from core.stats.verdict import WEAK
 
-REPLICATES = (3, min(LARGER))  # Numbers of replicates: of the first proposed plan, and of the next larger plan.
-
-LIMITS: Mapping[float, str] = {  # {time limit of an experiment in seconds: the limit in words}
+# Numbers of replicates: of the first proposed plan, and of the next larger plan.
+REPLICATES = (3, min(LARGER))
+# {time limit of an experiment in seconds: the limit in words}
+LIMITS: Mapping[float, str] = {
     600.0: "10 min",
     1800.0: "30 min",
     3600.0: "1 hour",
@@ -37,8 +38,8 @@ LIMITS: Mapping[float, str] = {  # {time limit of an experiment in seconds: the 
     36_000.0: "overnight (10 h)",
 }
 BUSY = "The machine was busy when it was timed; the experiment takes less time on an idle machine."
-USUAL = "10%"  # budget if the project has no selection yet
-
+# Budget if the project has no selection yet.
+USUAL = "10%"
 # Options that a selection has and a scoring run does not have.
 _SAME = SelectOptions.model_fields.keys() - ScoreConfig.model_fields.keys()
 

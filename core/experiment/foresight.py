@@ -27,17 +27,18 @@ from core.stats.spread import ASSUMED_PRETRAINING, Spread, assumed, measured, of
 from core.stats.verdict import POWER, Lacking, has_power, lacking
 from core.tagging import evaluations
 
-FEW_DRAWS = 200  # Number of bootstrap samples of the sentences; enough to estimate a spread.
-
-NEWEST = 8  # Number of runs, the newest ones, from which the spread is measured.
-
-SEVERAL = 4  # Taggers per replicate in proposed plans; about the best number on two corpora (`bench_variance`).
-
-FURTHER = (3, 5, 10)  # Numbers of seeds to forecast in addition to the plan's own number.
-
-EVEN = (4, 6, 10)  # Numbers of seeds to forecast if halves are swapped, which requires even numbers.
-
-LARGER = {n: looks_of(n) for n in (6, 12, 24)}  # Larger plans: {number of replicates: its interim analyses}.
+# Number of bootstrap samples of the sentences; enough to estimate a spread.
+FEW_DRAWS = 200
+# Number of runs, the newest ones, from which the spread is measured.
+NEWEST = 8
+# Taggers per replicate in proposed plans; about the best number on two corpora (`bench_variance`).
+SEVERAL = 4
+# Numbers of seeds to forecast in addition to the plan's own number.
+FURTHER = (3, 5, 10)
+# Numbers of seeds to forecast if halves are swapped, which requires even numbers.
+EVEN = (4, 6, 10)
+# Larger plans: {number of replicates: its interim analyses}.
+LARGER = {n: looks_of(n) for n in (6, 12, 24)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,9 +67,10 @@ from core.tagging import result as taggers
 from core.tagging.evaluations import FinetuneResult, OverSeeds
 from core.training.saved_models import PretrainResult
 
-UNSETTLED = ("nothing learnt", "not tested")  # Verdicts that further seeds would not change.
-
-ENOUGH = 0.8  # For a verdict, rebuilding must change at least this share of the requested mentions.
+# Verdicts that further seeds would not change.
+UNSETTLED = ("nothing learnt", "not tested")
+# For a verdict, rebuilding must change at least this share of the requested mentions.
+ENOUGH = 0.8
 Collapsed = Mapping[Cell, Sequence[int]]
 
 

@@ -15,9 +15,10 @@ from core.models.networks import ON_ENCODER
 from core.runs import durations, result
 from core.runs.store import Run, RunStore, is_run_id
 
-LEARNT_FROM = ("train", "assisting", "first", "dictionary", "distant", "names")  # Inputs whose labels a variant uses.
-
-NAMES = "names"  # Format of an imported list of entity names. It contains no labelled sentences.
+# Inputs whose labels a variant uses.
+LEARNT_FROM = ("train", "assisting", "first", "dictionary", "distant", "names")
+# Format of an imported list of entity names. It contains no labelled sentences.
+NAMES = "names"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,11 +34,12 @@ from core.zero_shot import zero_shot
 from core.zero_shot.folders import folder_of
 from core.zero_shot.zero_shot import ZeroShotResult
 
-READ_NAMES = 3e-6  # Seconds per token to read the entity names of a dictionary.
-
-LOOK_UP = 1e-5  # Seconds per token to find these names in the test sets and to score the entities.
-
-ANSWER = 2.0  # Assumed seconds per sentence for a language model that no earlier run has used.
+# Seconds per token to read the entity names of a dictionary.
+READ_NAMES = 3e-6
+# Seconds per token to find these names in the test sets and to score the entities.
+LOOK_UP = 1e-5
+# Assumed seconds per sentence for a language model that no earlier run has used.
+ANSWER = 2.0
 
 
 class Asked(Protocol):

@@ -31,9 +31,10 @@ from core.similarity.base import capped
 from core.stats import more_labels
 from core.tagging.config import FinetuneConfig
 
-GENERAL = 500  # Number of sentences of D_C that no arm trains on, so that forgetting can be measured on them.
-
-Part = tuple[int, int]  # A random part of L_C: (number of sentences, number of the draw). (0, 0) is all of L_C.
+# Number of sentences of D_C that no arm trains on, so that forgetting can be measured on them.
+GENERAL = 500
+# A random part of L_C: (number of sentences, number of the draw). (0, 0) is all of L_C.
+Part = tuple[int, int]
 
 
 class Labels:

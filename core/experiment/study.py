@@ -52,8 +52,8 @@ from core.stats.spread import Spread
 from core.stats.verdict import ANSWERS, has_power, lacking
 from core.tagging.calibrate import CalibrateResult
 
-EACH = ("task", "domain", "train", "dev", "test")  # Options that have one corpus per task.
-
+# Options that have one corpus per task.
+EACH = ("task", "domain", "train", "dev", "test")
 # The seeds of each further task are larger by this number. With equal seeds, tasks with the same domain corpus would
 # select nearly the same random text. The pooled variance assumes that the differences of the tasks are independent.
 SEEDS_APART = 1000

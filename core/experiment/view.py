@@ -43,11 +43,12 @@ DEMO: Mapping[str, object] = {
     "finetune": {"epochs": 8},
 }
 
-LONG = 2 * 3600.0  # Seconds. If a plan takes longer, a shorter plan is proposed.
-
-WORTH = 0.7  # A shorter plan is proposed only if it takes at most this share of the time.
-
-SIZES = (1000, 500, 300, 200, 100)  # Numbers of labelled sentences in shorter plans, largest first.
+# Seconds. If a plan takes longer, a shorter plan is proposed.
+LONG = 2 * 3600.0
+# A shorter plan is proposed only if it takes at most this share of the time.
+WORTH = 0.7
+# Numbers of labelled sentences in shorter plans, largest first.
+SIZES = (1000, 500, 300, 200, 100)
 
 
 def stage_options(lines: Iterable[str], before: Mapping[str, Options] | None = None) -> dict[str, Options]:

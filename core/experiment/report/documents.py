@@ -71,9 +71,10 @@ from core.text.sentence import Entity
 TITLE = "Was it worth it?"
 OVERRULED = Text("The data check had red items, which the user overruled for this run: see “Data check”.", strong=True)
 SAMPLE = Text(INVENTED, strong=True)
-KINDS = 8  # Maximum number of entity types on the first page.
-
-SHOWN, WORDS = 3, 40  # SHOWN: number of example sentences. WORDS: a sentence with more tokens counts as long.
+# Maximum number of entity types on the first page.
+KINDS = 8
+# SHOWN: number of example sentences. WORDS: a sentence with more tokens counts as long.
+SHOWN, WORDS = 3, 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

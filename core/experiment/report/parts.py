@@ -20,9 +20,10 @@ WIDTH, ROW, BELOW = 700, 28, 44
 LABELS, GAP, REACH = 250, 10, 435
 NAME, LINE = 14.0, 17
 
-ROOM = 0.84  # A name may take up only this share of LABELS, because fonts of browsers are wider.
-
-EDGE = 0.04  # Share of the scale that is left empty at each end.
+# A name may take up only this share of LABELS, because fonts of browsers are wider.
+ROOM = 0.84
+# Share of the scale that is left empty at each end.
+EDGE = 0.04
 GREY = "#888888"
 
 
@@ -254,8 +255,8 @@ FOLDER = Path(__file__).resolve().parents[3] / "assets" / "fonts"
 REGULAR, BOLD = FOLDER / "DejaVuSansCondensed.ttf", FOLDER / "DejaVuSansCondensed-Bold.ttf"
 FURTHER = (FOLDER / "NotoSansDevanagari-Regular.ttf",)
 MISSING = "\u25a1"
-LEFTWARDS = ("R", "AL")  # Unicode classes of letters that are written from right to left
-
+# Unicode classes of letters that are written from right to left
+LEFTWARDS = ("R", "AL")
 # `_ENDS` finds the end of right-to-left words in a left-to-right line, and `_MARK` is inserted there. Without this mark
 # (U+200E), fpdf2 prints a following number or bracket on the wrong side of the word.
 _ENDS = re.compile("(?<=[\u0590-\u08ff])(?=\\s*[^\u0590-\u08ff\\s]|\\s*$)")

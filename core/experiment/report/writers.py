@@ -260,11 +260,12 @@ if TYPE_CHECKING:
     from fpdf.fonts import FontFace
     from fpdf.table import Table as Grid
 
-SIZES = (9.5, 8.8, 8.2, 7.6)  # Font sizes to try, in points. If the last is too large for two pages, use more pages.
-
-MARGIN, NAMES = 16.0, 30.0  # Widths in mm: of the margin, and of the column of questions.
-
-POINT = 25.4 / 72  # Length of a typographic point in mm.
+# Font sizes to try, in points. If the last is too large for two pages, use more pages.
+SIZES = (9.5, 8.8, 8.2, 7.6)
+# Widths in mm: of the margin, and of the column of questions.
+MARGIN, NAMES = 16.0, 30.0
+# Length of a typographic point in mm.
+POINT = 25.4 / 72
 BLUE = (0, 114, 178)
 
 
