@@ -1,1 +1,1 @@
-"""Measure how close source corpora are to a target corpus, and what the measures predict."""
+"""Measure how close source corpora are to a target corpus, and test how well the measures predict F1."""

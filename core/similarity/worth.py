@@ -61,10 +61,10 @@ class Pasted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """A variant of an experiment.
+    """A variant of an experiment, and its scores.
 
-    source: fingerprint of the corpus that the variant started from, None if unknown. f1: micro F1 of every run,
-    percent.
+    arm: name of the variant. source: fingerprint of the corpus that the variant started from; None if unknown. f1:
+    micro F1 of each run, percent.
     """
 
     arm: str

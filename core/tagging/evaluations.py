@@ -228,7 +228,7 @@ class FinetuneResult:
 class EvaluateResult:
     """Result of an `evaluate` run. model: the tagger's folder or run. test: scores of one tagger.
 
-    abstaining: precision and recall if entities below a confidence are left out.
+    abstaining: precision and recall at several minimum confidences.
     """
 
     model: str

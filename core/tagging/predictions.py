@@ -1,8 +1,8 @@
 """Entities that `tag` and `predict` runs found.
 
 artifacts/  spans.npy            of `tag`: (m,) of dtype `selection.evidence.SPAN`, sentence by sentence
-            predictions.jsonl    of `predict`: a sentence per line: id, tokens, entities with their confidence
-            predictions.conll    of `predict`: the same as IOB2
+            predictions.jsonl    of `predict`: a sentence per line, with id, tokens, and entities with confidences
+            predictions.conll    of `predict`: the same sentences and entities in IOB2
 """
 
 import json

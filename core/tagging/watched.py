@@ -1,7 +1,7 @@
-"""A few dev sentences with the entities that a training finds after each evaluation, for the live page.
+"""A few dev sentences with the entities that a tagger in training finds at each evaluation, to show them live.
 
-checkpoints/seed-1/watched.json   {"epoch": 3, "found": {sentence id: [[start, end, type], ...]}}; removed with the
-                                  seed's checkpoints when it ends
+checkpoints/seed-1/watched.json   {"epoch": 3, "found": {sentence id: [[start, end, type], ...]}}; removed when the
+                                  seed ends
 """
 
 import json
