@@ -228,7 +228,8 @@ class Arm:
 class Cell:
     """A variant of an experiment: an arm, with a budget if the arm selects text. The leaderboard has a row for each.
 
-    budget: budget of the selection. For a source with several values of `cap_tokens`, one of these values. Else "".
+    budget: budget of the selection; for a source that is used with several values of `cap_tokens`, one of these values;
+        "" for all other arms.
     """
 
     arm: Arm

@@ -2,7 +2,7 @@
 
 All options are checked before any run starts.
 
-If an arm has only one selection (S_C) and one pre-training, several taggers trained after it are no independent
+If an arm has only one selection (S_C) and one pre-training, several taggers trained after it are not independent
 samples. Their scores show how much taggers vary. They do not show how much the result would vary with another selection
 and another pre-training (SOURCES.md, Replicates).
 """

@@ -455,7 +455,7 @@ class Open:
         return None if self.hours / self.n * enough > TOO_LONG else enough
 
     def more(self, wanted: int, each: str = "") -> str:
-        """Describe the replicates that are missing and their time: "3 more replicates (6 in all), about 2 h"."""
+        """Describe additional replicates and their time, such as "3 more replicates (6 in all), about 2 h"."""
         further = count(wanted - self.n, f"more {self.unit}")
         return f"{further}{each} ({wanted:,} in all), about {duration(self.seconds(wanted))}"
 

@@ -258,7 +258,7 @@ class Multipliers:
 class EarlierAnalysis:
     """An earlier experiment or study on the same test set.
 
-    run: its id. claim: variant and budget of its claim. replicates: number of seeds or replicates when it ended.
+    run: id of its run. claim: variant and budget of its claim. replicates: number of seeds or replicates when it ended.
     """
 
     run: str
@@ -409,7 +409,7 @@ class ExperimentResult:
 
     @property
     def overlap_words(self) -> str:
-        """Sentences on training sentences that are also in dev or test, and on test F1 without them; "" if none."""
+        """Sentences on training sentences in the dev or test set, and on F1 without them; "" if there are none."""
         if not self.train_in_test:
             return ""
         scores = [
@@ -640,7 +640,10 @@ def nothing_learnt(rows: Sequence[ArmRow]) -> bool:
 
 
 def read(run: Run) -> ExperimentResult:
-    """Return the result of a finished experiment, with its sentences as in `without_number`. Errors: RunError."""
+    """Return the result of a finished experiment. Outdated numbers are removed from its sentences (`without_number`).
+
+    Errors: RunError.
+    """
     found = result.read(run, ExperimentResult)
     rows = [
         replace(row, why=without_number(row.why), seeds_needed=without_number(row.seeds_needed))

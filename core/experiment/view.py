@@ -236,7 +236,7 @@ def timed(config: ExperimentConfig, encoder: str = "") -> CalibrateResult:
 
 
 def _timed(config: ExperimentConfig, encoder: str) -> CalibrateResult | None:
-    """Return the speed measured on all corpora of the experiment. If there is none, return one measured on fewer.
+    """Return the speed measured on all corpora of the experiment; if there is none, the speed measured on some of them.
 
     Return None if the speed was not measured with this encoder.
     """

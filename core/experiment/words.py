@@ -559,7 +559,7 @@ def held_against(row: ArmRow) -> str:
 
 
 def two_differences(row: ArmRow, rows: Sequence[ArmRow]) -> list[tuple[str, float, tuple[float, float]]]:
-    """Return [(words, difference, 95% interval)] of a variant to its baseline and to its control, if they are known."""
+    """Return a variant's known differences to its baseline and to its control, as (words, value, 95% interval)."""
     pairs = [("no further pre-training" if reads(row) else baseline_words(rows), row.delta, row.interval)]
     if row.delta_random is not None and row.interval_random:
         pairs.append((held_against(row), row.delta_random, row.interval_random))
