@@ -61,7 +61,8 @@ def _warm() -> None:
     for module in ("pandas", "PIL.ImageFile", "pyarrow.dataset", "plotly.tools", "scipy.ndimage", *pages):
         importlib.import_module(module)
     _draw()
-    inspect.stack()  # The first call is slow: it reads the path of every module. Streamlit would make it for a request.
+    # The first call is slow, because it reads the path of every module. Streamlit would otherwise make it in a request.
+    inspect.stack()
     gc.collect()
     gc.freeze()  # Later garbage collections skip the imported modules.
 

@@ -47,7 +47,7 @@ WORDS = (terms.TASK, terms.DOMAIN, terms.LABELS, terms.TRAIN, terms.DEV, terms.T
 
 ALL = "corpora.all"  # session key of the switch that lists more than `FEW` corpora
 
-# number of corpora made by Winnow that are listed at first; a browser takes long to draw hundreds
+# number of corpora made by Winnow that are listed at first, because a browser takes long to draw hundreds of rows
 FEW = 20
 
 
@@ -176,7 +176,7 @@ def _role(role: str, held: str | None) -> None:
 
     The fields for T_C and D_C have no visible label, because the heading above the field already names the role.
     """
-    # The key includes the corpus of the role, so that a change elsewhere resets the field.
+    # The key contains the corpus of the role, so that the field is reset if the role changes on another page.
     term, key = ROLES[role], f"corpora.pick.{role}.{held}"
     if role in ("task", "domain"):
         chosen = corpus_picker(term.title, key, held, label_visibility="collapsed")

@@ -110,7 +110,7 @@ def _form() -> None:
         if preferences.expert():
             options |= _more(name, strategy)
         on = where("selection")
-        # `runs.start` may have refused an earlier start. Then the corpus of the part is stored, and is checked here.
+        # If an earlier start was refused, the corpus of the sentences to score is stored already. Check that corpus.
         checked = {**options, "domain": narrowed_before(options["domain"], only)}
         may_start, anyway = _checked(checked)
         icon = ":material/filter_alt:"
@@ -151,7 +151,7 @@ def _more(name: str, strategy: Any) -> dict[str, Any]:
 def _encoder(strategy: Any) -> tuple[str, ...]:
     """Return the names of the encoder options that a strategy needs.
 
-    A strategy that combines the ranks of other strategies gets all of them, because one of those may embed sentences.
+    A strategy that combines the ranks of other strategies gets all encoder options, because these may embed sentences.
     """
     if strategy.reads in ("vectors", "both") or strategy.others(strategy.Options()):
         return ENCODER
@@ -187,7 +187,7 @@ def _corpora() -> dict[str, Any]:
         for row in (("task", "domain"), ("train", "dev", "test")):
             for column, role in zip(st.columns(len(row)), row, strict=True):
                 with column:
-                    # The key includes the corpus in use, so that a change elsewhere resets the field.
+                    # The key contains the corpus in use, so that the field is reset if the role changes elsewhere.
                     key, held = f"selection.{role}.{roles.get(role)}", roles.get(role)
                     picked[role] = term_picker(ROLES[role], key, held, NOTES[role]) or ""
     holdout = [fingerprint for fingerprint in (picked.pop("test"),) if fingerprint]

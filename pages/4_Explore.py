@@ -26,7 +26,7 @@ from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import removed
 from pages.ui.widgets import command_lines, config_form, plain, pressed, same_command
 
-SEEN = "explore.seen"  # session key: {selection: time of its latest edit on the page}
+SEEN = "explore.seen"  # session key: {selection: time of the latest edit that the page shows}
 SUMMARY = "See what is selected and what is not, ask why, and change it by hand."
 NEEDS = "There is no finished selection to look at yet. Make one first, then draw its map here."
 MAKING = ("sample", "limit", "clusters", "neighbours", "min_distance", "fast", "seed")
@@ -58,9 +58,9 @@ def main() -> None:
 
 
 def _nothing() -> None:
-    """Show what the page needs, and a link to make a selection.
+    """Draw the page without a selection: what it needs, and a link to make one.
 
-    The need is left out if the project has a finished selection, because `choice.attached` has then offered it.
+    If the project has a finished selection, say nothing about needs, because `choice.attached` has then offered it.
     """
     empty("" if runs.own("select", state="succeeded") else NEEDS, "explore", SELECTION, make="Make a selection")
 
@@ -71,7 +71,7 @@ def _edited(choice_id: str) -> None:
     if not edits.history:
         return
     last = edits.history[-1]
-    shown = st.session_state.get(SEEN, {}).get(choice_id)  # time of the edit that the pressed button named
+    shown = st.session_state.get(SEEN, {}).get(choice_id)  # time of the edit that the pressed button offers to undo
     st.session_state[SEEN] = {choice_id: last.time}
     with st.container(horizontal=True, vertical_alignment="center", key="explore-edits"):
         st.markdown(f"**By hand:** {len(edits.added):,} added, {len(edits.removed):,} removed.", width="content")

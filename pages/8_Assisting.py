@@ -57,7 +57,7 @@ def _setup(labelled: Mapping[str, Corpus]) -> None:
     with columns[1]:
         others = [corpus for mark, corpus in labelled.items() if mark != primary]
         label = "Assisting corpus: labelled data to borrow from"
-        # The key contains the primary corpus. A new primary corpus resets the field, because it may be the one picked.
+        # The key contains the primary corpus, so that the field is reset if its corpus becomes the primary one.
         assisting = corpus_picker(label, f"assisting.assisting.{primary}", None, others)
     if primary is None or assisting is None:
         return

@@ -1,4 +1,4 @@
-"""The page Papers: each table and figure of the five papers, the page and command that make it, and differences."""
+"""The page Papers: the tables and figures of five papers, commands that make them, and how Winnow's differ."""
 
 import streamlit as st
 

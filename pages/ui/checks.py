@@ -13,7 +13,7 @@ PAGES = {"corpora": CORPORA, "selection": SELECTION, "training": TRAINING}
 ICONS = {"red": ":material/error:", "amber": ":material/warning:", "green": ":material/check_circle:"}
 FITS = "10%"  # the default budget, which fits every domain corpus
 
-Cures = Mapping[str, tuple[str, Callable[[], None]]]  # {name of an item: label of a button, what it does}
+Cures = Mapping[str, tuple[str, Callable[[], None]]]  # {name of a check item: (label of its button, its function)}
 
 
 def show(found: Sequence[Check], key: str, *, here: str = "", cures: Cures | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The selection that Selection, Explore and Training show: read from the address, picked, saved, renamed, removed."""
+"""The selection that Selection, Explore and Training show: read from the URL, picked, saved, renamed, removed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -124,7 +124,7 @@ def pick(shown: str, page: str, unfinished: Sequence[Run] = ()) -> None:
     labels |= selection_titles(listed)
     if len(labels) < 2:
         return
-    # The key includes the shown selection, so that the field follows a change elsewhere.
+    # The key contains the shown selection, so that the field follows a selection made elsewhere on the page.
     ids, key = list(labels), f"{page}.which.{shown}"
     look: dict[str, Any] = {"label_visibility": "collapsed", "width": "stretch"}
     picked = st.selectbox("The selection", ids, ids.index(shown), labels.__getitem__, key=key, **look)

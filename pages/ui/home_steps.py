@@ -50,12 +50,12 @@ ASKED = "find"  # URL parameter: the plan is shown, also after a reload
 
 
 def asked() -> bool:
-    """Return True if the plan is shown."""
+    """Return True if the page shows the plan of an experiment."""
     return ASKED in st.query_params
 
 
 def ask(label: str, *, primary: bool) -> None:
-    """Draw the button that shows the plan. primary: True to highlight the button."""
+    """Draw the button that shows the plan of an experiment. primary: True to highlight the button."""
     style = "primary" if primary else "secondary"
     if pressed(label, "home.find", type=style, icon=":material/query_stats:") and not asked():
         st.query_params[ASKED] = "out"
@@ -180,7 +180,7 @@ def _time(options: dict[str, object]) -> None:
     run_panel(begun.id if begun else runs.start("calibrate", wanted), "home.timing")
 
 
-NEXT: Mapping[home_steps.Name, tuple[str, str, str]] = {  # (page, label before there is a result, label after)
+NEXT: Mapping[home_steps.Name, tuple[str, str, str]] = {  # {step: (page, label of the link before a result, after)}
     "texts": (CORPORA, "Add your texts", "Change"),
     "choice": (SELECTION, "Choose", "Look at it"),
     "worth": (RESULTS, "", "All figures"),

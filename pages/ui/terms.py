@@ -1,4 +1,4 @@
-"""How pages show terms with their symbol and meaning, the glossary, and the switch for expert mode."""
+"""Terms on pages with their symbol and meaning, the glossary, and the switch for expert mode."""
 
 from collections.abc import Sequence
 from html import escape

@@ -131,7 +131,7 @@ def _picked(names: Sequence[str], corpus: Corpus, may_be: Sequence[str], key: st
     if not names:
         return []
     pairs = []
-    # The corpus name is not in the labels, because a screen reader would spell out its escaped characters.
+    # The corpus name is not in the fields' labels, because a screen reader would spell out its escaped characters.
     st.markdown(f"Types of **{plain(corpus.name)}**:")
     columns = st.columns(min(4, len(names)))
     for index, name in enumerate(names):

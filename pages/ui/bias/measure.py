@@ -167,7 +167,8 @@ def _losses(run_id: str) -> None:
         lines = [
             plot.Line(name=name, part="", steps=losses[side].steps, values=losses[side].values)
             if side in losses
-            else plot.Line(name=name, part="", steps=no_steps, values=none)  # Without it, the other colour changes.
+            # Without this empty line, the other line would get the first colour.
+            else plot.Line(name=name, part="", steps=no_steps, values=none)
             for side, name in LINES.items()
         ]
         st.markdown("**Training loss of the two classifiers**")

@@ -38,7 +38,7 @@ def bits(value: float) -> str:
 
 
 def notes(run_id: str) -> None:
-    """Draw the notes of a finished `difficulty` run, such as mentions that could not be judged."""
+    """Draw the notes of a finished `difficulty` run, such as mentions that could not be measured."""
     if remarks := bias.difficulty_result(run_id).notes:
         st.info("\n\n".join(map(plain, remarks)), icon=":material/info:")
 

@@ -195,7 +195,7 @@ def _use(options: dict[str, object], run_key: str) -> None:
     for name in ("upload", "as"):
         if name in st.query_params:
             del st.query_params[name]
-    st.session_state["corpora.turn"] += 1  # A new turn gives the form new, empty widgets.
+    st.session_state["corpora.turn"] += 1  # The widget keys contain this number, so the form gets empty widgets.
     st.session_state.pop(OPEN, None)
     attach(run_id, run_key)
     st.rerun()
@@ -337,7 +337,7 @@ def _take(key: str) -> None:
     files = [file for file in st.session_state[key] or () if isinstance(file, UploadedFile)]
     if not files:  # The widget also calls this when the user or `_let_go` removes a file.
         return
-    st.session_state["corpora.turn"] += 1  # A new turn gives the next file a new, empty widget.
+    st.session_state["corpora.turn"] += 1  # The widget's key contains this number, so the next file gets a new one.
     st.session_state[REFUSED] = token = None
     try:
         token = uploads.spool_all([(file.name, file) for file in files])
@@ -513,7 +513,7 @@ def _start(options: dict[str, Any]) -> None:
     for name in ("upload", "as"):
         if name in st.query_params:
             del st.query_params[name]
-    st.session_state["corpora.turn"] += 1  # A new turn gives the next file new, empty widgets.
+    st.session_state["corpora.turn"] += 1  # The widget keys contain this number, so the next file gets empty widgets.
     st.session_state.pop(OPEN, None)
     attach(run_id, RUN)
     st.rerun()

@@ -259,7 +259,7 @@ SIDE_WORDS: Mapping[Side, str] = {
 
 
 def compare(choice_id: str, map_run: str | None) -> None:
-    """Compare a selection with another one from the same D_C. map_run: the map to draw both on, None for none."""
+    """Compare a selection with another one from the same D_C. map_run: the map on which to draw both, or None."""
     names = selection_titles([*choices.comparable(choice_id), selections.at(choice_id)])
     this = names.pop(choice_id)
     if not names:
@@ -312,7 +312,7 @@ def _sides(
     home: str, map_run: str, stamp: str, other: str, other_stamp: str, _sides: IntArray
 ) -> tuple[Any, str, bytes]:
     mapped = maps.get(map_run)
-    kinds = np.full(len(mapped), len(insights.SIDES), dtype=np.uint8)  # T_C gets the class after those of `SIDES`.
+    kinds = np.full(len(mapped), len(insights.SIDES), dtype=np.uint8)  # T_C keeps this class, the next after `SIDES`.
     kinds[mapped.n_task :] = _sides[mapped.rows[mapped.n_task :]]
     points = maps.get(map_run).draw(kinds, DRAWN)
     drawn = plot.Dots(

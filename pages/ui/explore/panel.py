@@ -44,7 +44,8 @@ def name_it(map_run: str, region: regions.Region) -> None:
 def why_card(choice_id: str, map_run: str, point: int, kinds: IntArray, *, opened: bool = False) -> None:
     """Show a sentence of the map and why it was or was not selected.
 
-    point: its number on the map. kinds: class of each sentence. opened: True beside the map, False beside the table.
+    point: number of the sentence on the map. kinds: class of each sentence. opened: True beside the map, False beside
+    the table.
     """
     mapped = maps.get(map_run)
     place = "map" if opened else "list"

@@ -48,7 +48,10 @@ class Region(regions.Region):
 
 
 def picked(map_run: str) -> Region | None:
-    """Return the pick on this map, also after a reload; None if there is none. It may combine several regions."""
+    """Return what the user has picked on this map, also after a reload; None for nothing.
+
+    The pick may combine several regions.
+    """
     region: Region | None = st.session_state.get(PICKED)
     if region is None or region["map"] != map_run:
         kept = regions.kept_region(map_run)

@@ -15,9 +15,9 @@ from core.text.sentence import Entity
 from core.text.words import token_places
 from pages.ui.widgets import plain, table
 
-BY = "by"  # URL parameter: name of the annotator, which a reload keeps
+BY = "by"  # URL parameter: name of the annotator, so that a reload keeps it
 
-BY_SESSION = "label.by"  # session key: the same name, which a visit to another page keeps
+BY_SESSION = "label.by"  # session key: name of the annotator, kept while the user visits other pages
 NAMELESS = "(no name)"
 
 

@@ -1,4 +1,4 @@
-"""What the page Label makes of labels: corpora, files for labelling tools, test scores; and the guidelines field."""
+"""Results of labelling: corpora, files for labelling tools, and test scores. Also the field for guidelines."""
 
 import math
 from functools import partial
@@ -165,7 +165,7 @@ MADE = {  # {purpose: (label of the button, minimum number of labelled sentences
 
 
 def _effect(run_id: str) -> None:
-    """Show the test score of taggers trained before and after the corrections. Show nothing if one is missing."""
+    """Show the test score of taggers trained before and after the corrections, if both were trained."""
     effect = labelling.effect_of_corrections(run_id)
     if effect is None:
         return

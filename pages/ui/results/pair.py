@@ -29,7 +29,7 @@ OF_TYPES = (
     "In brackets after a score (F1): its 95% interval over seeds and test sentences. With few mentions it is wide. "
     "Macro weights all types of the test set equally, even rare ones; the headline score weights all mentions equally."
 )
-LOOKED_AT = 10  # number of the newest trainings among which two with the same settings are searched
+LOOKED_AT = 10  # number of the newest trainings that are searched for two with the same settings
 
 
 def pair(run_labels: Mapping[str, str], key: str) -> tuple[str, str]:

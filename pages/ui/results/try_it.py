@@ -24,7 +24,7 @@ TRIED = "results.try.tried"  # session key: the text and the entities found in i
 
 MEGABYTES = 50  # size limit of a file
 
-# recall on the test set; the page warns of a type that is not in the text if the tagger's recall is lower
+# The page warns if a type is not found in the text and the tagger's recall of the type on the test set is below this.
 OFTEN = 0.5
 
 LOW = 0.7  # confidence below which an entity is marked as uncertain

@@ -89,7 +89,7 @@ def _not_here(named: str) -> None:
 
 
 def offer(runs: Sequence[Run], key: str, words: str) -> None:
-    """Draw a button that shows the running run, else the latest. runs: newest first. words: text before its title."""
+    """Draw a button that shows the running run, else the latest. runs: newest first. words: text before the title."""
     if runs:
         latest = next(filter(_at_work, runs), runs[0])
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -1,4 +1,4 @@
-"""The selected sentences by document, year, client or another column of the domain corpus."""
+"""A table of the selected sentences by document, year, client or another column of the domain corpus."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

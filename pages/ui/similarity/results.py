@@ -121,7 +121,7 @@ def _leads(ahead: Sequence[Lead], target: str) -> None:
 
 
 def _lead(lead: Lead) -> dict[str, str]:
-    """Return the row of one lead: by how much the closest source is ahead of the next, and whether by chance."""
+    """Return a table row: by how much the closest source is ahead of the next, and whether this may be chance."""
     bounds = None if lead.low is None or lead.high is None else (lead.low, lead.high)
     return {
         "measure": named(lead.measure),
@@ -157,7 +157,7 @@ def _agreement(agreement: Agreement, target: str) -> None:
 
 
 def agreement_text(agreement: Agreement) -> str:
-    """Return in Markdown on how many pairs of sources the measures agree, with kappa and a caution."""
+    """Return a text in Markdown: on how many pairs of sources the measures agree, kappa, and a caution."""
     kappas = [
         f"{name} kappa **{kappa:z.3f}**"
         for name, kappa in (("Fleiss'", agreement.fleiss_kappa), ("Randolph's", agreement.randolph_kappa))

@@ -19,7 +19,7 @@ ASKED = "similarity.judged"
 
 
 def worth(run_id: str | None) -> None:
-    """Show the measures against F1 of the user's experiments, if there are any, and a form for a pasted table.
+    """Show how well the measures predict F1 in the user's experiments, if there are any, and in a pasted table.
 
     run_id: the `similarity` run whose measures are used.
     """

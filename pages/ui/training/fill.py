@@ -24,7 +24,7 @@ NAMES = {  # {option: end of its field's key}, for options whose key does not en
 }
 TYPED_IN = ("budgets", "seeds", "looks", "type_map", "train_sizes", "cap_tokens")  # lists typed into a text field
 
-ROLES = ("task", "domain", "train", "dev", "test")  # The keys of their fields contain the corpus in use.
+ROLES = ("task", "domain", "train", "dev", "test")  # Their widget keys contain the corpus in use.
 
 # options with a field that only experts see
 RARE = (
@@ -37,7 +37,7 @@ def fill(options: Mapping[str, Any]) -> None:
     """Set every field of the form to these options, so that no earlier entry remains.
 
     If an option with an expert's field differs from its default, turn on expert mode. Variants and options of stages
-    without a field are put into the fields for typed ones.
+    without a field are put into the text fields for variants and options.
     """
     config, state = ExperimentConfig.parse(dict(options)), st.session_state
     fields = ExperimentConfig.model_fields

@@ -99,7 +99,7 @@ def _which(run_id: str, trainings: Sequence[Run], active: bool) -> str | None:
 
 
 def _types(run_id: str, train: str | None) -> list[str]:
-    """Ask for entity types whose F1 to draw next to the total, and return them. Default: the two most frequent.
+    """Ask for entity types whose F1 to draw beside F1 over all types. Return them. Default: the two most frequent.
 
     train: fingerprint of the training set.
     """

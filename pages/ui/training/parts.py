@@ -99,7 +99,7 @@ def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
     roles, picked = corpora.roles(), {}
     for column, name in zip(st.columns(len(names)), names, strict=True):
         with column:
-            # The key includes the corpus in use, so that a change elsewhere resets the field.
+            # The key contains the corpus in use, so that the field is reset if the role changes on another page.
             key = f"training.{kind}.{name}.{roles.get(name)}"
             picked[name] = term_picker(ROLES[name], key, roles.get(name)) or ""
     return picked
