@@ -107,7 +107,7 @@ def lines(since: datetime | None = None) -> Iterator[Line]:
 
 
 def spoilt() -> int:
-    """Count the damaged lines of the log. A line is damaged if its writer was killed or if it was changed later."""
+    """Count the damaged lines of the log. A line is damaged if its writer was killed, or if it was edited by hand."""
     return sum(line is None for line in _read())
 
 

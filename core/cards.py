@@ -53,7 +53,7 @@ def processor_lock() -> str:
 
 
 def lock_name(device: str) -> str:
-    """Return the name of a device's lock: lower-case letters, digits and hyphens."""
+    """Return the name of a device's lock. It has only lower-case letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")
 
 

@@ -65,7 +65,10 @@ def kept_region(map_run: str) -> Region | None:
 
 
 def keep_region(map_run: str, region: Region | None) -> None:
-    """Store the region picked on a map, or None. Lassos, boxes and column values are also stored by their token."""
+    """Store the region that the user picked on a map, or None if no region is picked.
+
+    Lassos, boxes and column values are also stored in a file that is named after their token.
+    """
     for part in parts(region):
         if part["kind"] in STORED:
             choice.write(_folder(map_run), _file(region_token(part)), part)
@@ -81,7 +84,7 @@ def parts(region: Region | None) -> list[Region]:
 
 
 def joined(regions: Sequence[Region]) -> Region | None:
-    """Return the region of the sentences that lie in all of `regions`; None, the whole map, for no region."""
+    """Return the region of the sentences that lie in all of `regions`. Without any, return None for the whole map."""
     if len(regions) < 2:
         return regions[0] if regions else None
     return Region(kind="all", value=list(regions))
@@ -152,7 +155,10 @@ def region_of(map_run: str, token: str) -> Region:
 
 
 def region_points(map_run: str, region: Region | None, kinds: IntArray) -> IntArray:
-    """Return the points of a region, drawn or not, ascending `(m,)`; all points for None. kinds: see `classes`."""
+    """Return the points of a region, ascending `(m,)`, whether they are drawn or not; all points for None.
+
+    kinds: result of `classes`.
+    """
     inside = np.arange(len(kinds))
     for part in parts(region):
         inside = np.intersect1d(inside, _points(map_run, part, kinds))

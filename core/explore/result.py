@@ -252,7 +252,7 @@ class MapView:
         return len(self.task) + len(self.domain)
 
     def classes(self, chosen: IntArray) -> IntArray:
-        """Return indices into `CLASSES`, uint8, shape (n,). chosen: the selected rows of D_C."""
+        """Return the class of each point as an index into `CLASSES`, uint8, shape (n,). chosen: selected rows of D_C."""
         selected = np.zeros(len(self.domain), dtype=bool)
         selected[chosen] = True
         kinds = np.zeros(len(self), dtype=np.uint8)
@@ -269,11 +269,11 @@ class MapView:
         return stratified(kinds, n, self.seed)
 
     def lasso(self, polygon: Sequence[tuple[float, float]]) -> IntArray:
-        """Return the points in a polygon over the first two axes, drawn or not."""
+        """Return the points in a polygon in the plane of the first two axes, whether they are drawn or not."""
         return inside(self.xy[0], self.xy[1], polygon)
 
     def box(self, x0: float, x1: float, y0: float, y1: float) -> IntArray:
-        """Return the points in a box over the first two axes, drawn or not."""
+        """Return the points in a box in the plane of the first two axes, whether they are drawn or not."""
         return within(self.xy[0], self.xy[1], (x0, x1), (y0, y1))
 
     def points_of(self, rows: IntArray) -> IntArray:

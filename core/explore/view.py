@@ -114,8 +114,9 @@ def _get(run_id: str) -> MapView:
 
 
 def classes(map_run: str, budget: str | None = None, keep: Sequence[str] | None = None) -> IntArray:
-    """Return indices into `CLASSES` (T_C, selected, filtered), uint8 `(n,)`, including hand edits.
+    """Return the class of each point, as an index into `CLASSES` (T_C, selected, filtered), uint8 `(n,)`.
 
+    The classes include the user's edits of the selection.
     budget: None for the selection's own budget. keep: flags that do not exclude a sentence; None for those of its run.
     """
     mapped = get(map_run)

@@ -191,7 +191,7 @@ def doctor(only_privacy: bool, on: str | None, as_json: bool) -> None:
 @click.option("--port", default=8501, show_default=True, help="The app's port.")
 @json_option
 def key(port: int, as_json: bool) -> None:
-    """Print the app's address with its key. A server asks for it if it cannot see which account connects."""
+    """Print the app's address with its key. The server asks for the key if it cannot see which account connects."""
     address = f"http://localhost:{port}/?key={door.key()}"
     report({"key": door.key(), "address": address}, as_json, address)
 

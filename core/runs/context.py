@@ -122,7 +122,7 @@ class RunContext(Reporter):
         self._write_progress_if_due()
 
     def waiting(self, run_id: str | None) -> None:
-        """Report that this run waits for the run `run_id`, or with None that it no longer waits."""
+        """Report that this run waits for the run `run_id`. None: this run no longer waits."""
         text = f"waiting for {run_id}" if run_id else "no longer waiting"
         self.emit("note", {"text": text, "waiting_for": run_id})
 
