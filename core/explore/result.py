@@ -252,7 +252,7 @@ class MapView:
         return len(self.task) + len(self.domain)
 
     def classes(self, chosen: IntArray) -> IntArray:
-        """Return the class of each point as an index into `CLASSES`, uint8, shape (n,). chosen: selected rows of D_C."""
+        """Return the class of each point, an index into `CLASSES`, uint8, shape (n,). chosen: selected rows of D_C."""
         selected = np.zeros(len(self.domain), dtype=bool)
         selected[chosen] = True
         kinds = np.zeros(len(self), dtype=np.uint8)
