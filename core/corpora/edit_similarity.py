@@ -28,7 +28,7 @@ from core.results import BoolArray, IntArray
 
 LONGEST = 160  # maximum number of letters (or words) of a text; longer texts are not compared
 SIMILARITY = 0.9
-# With fewer texts, starting further processes (0.3 s each) takes longer than they save.
+# With fewer texts, starting further processes (0.3 s each) takes more time than they save.
 PAYS = 100_000
 # If more than 64 texts share a segment, not all pairs of them are compared.
 _MEET = 64

@@ -45,10 +45,10 @@ _MORE = 2
 _MANY = 60
 _SHINGLE = 5
 _LETTERS_A_WORD = 5
-# (Number of consecutive words that are a quotation, minimum and maximum number of words in the held-out sentence, True
-# for scripts without blanks.) A held-out sentence of 8 to 12 words does not have 13 words, so 8 are enough. Shorter
-# held-out sentences are not tested for quotations, because they share common phrases with many texts (SOURCES.md,
-# Leaks).
+# Each rule is (number of consecutive words that are a quotation, minimum and maximum number of words in the held-out
+# sentence, True for scripts without blanks). A held-out sentence of 8 to 12 words does not have 13 words, so 8 are
+# enough. Shorter held-out sentences are not tested for quotations, because they share common phrases with many texts
+# (SOURCES.md, Leaks).
 _QUOTATIONS = ((13, 13, None, False), (8, 8, 12, False), (26, 26, None, True), (16, 16, 25, True))
 
 # (numbers of all sentences in one array, count of numbers per sentence)

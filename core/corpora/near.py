@@ -73,8 +73,8 @@ def overlaps(sets: Gathered, i: IntArray, j: IntArray) -> IntArray:
     assert len(i) < 1 << (64 - HASH_BITS)
     left, n_left = sets.gather(i)
     right, n_right = sets.gather(j)
-    # With the number of its pair in the upper bits, the members of all pairs form a single ascending array, which one
-    # call of `searchsorted` can search.
+    # Put the number of a pair into the upper bits of its members. The members of all pairs then form one ascending
+    # array, which a single call of `searchsorted` can search.
     number = np.arange(len(i), dtype=np.uint64) << np.uint64(HASH_BITS)
     haystack, needles = left + np.repeat(number, n_left), right + np.repeat(number, n_right)
     # If no row of `i` has members, the index below would be -1.

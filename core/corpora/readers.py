@@ -64,7 +64,7 @@ class Preview:
 def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
     """Return a preview of a file or folder: format, columns, label scheme and the first five rows.
 
-    No file is read to its end, except if it is small and annotators must be compared.
+    Files are read to their end only if they are small and may have several annotators to compare.
 
     Errors: those of `read` that occur in the first rows.
     """

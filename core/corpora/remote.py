@@ -141,7 +141,7 @@ def _files(system: "FileSystem", path: str, address: str) -> "list[FileInfo]":
 
 
 def _path_below(folder: Path, path: PurePosixPath, top: PurePosixPath) -> Path:
-    """Return the local path for a copy of a remote file. It is always directly in `folder`, for any remote path.
+    """Return the local path for a copy of a remote file. The copy is always directly in `folder`.
 
     path: path of the remote file. top: remote file or folder that the user named.
     """

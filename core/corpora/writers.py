@@ -92,7 +92,7 @@ def format_of(path: Path) -> Format:
 def further_names(
     names: Iterable[str], kept: Sequence[str] = (), columns: Sequence[str] = (*COLUMNS, *PLACE)
 ) -> dict[str, str]:
-    """Return {further column: its name in an export}. If another column has the name, it gets the prefix "column_".
+    """Return {further column: its name in an export}. A name that another column has gets the prefix "column_".
 
     names: further columns. kept, columns: names of the other columns of the export.
     """

@@ -115,8 +115,8 @@ def without_line_numbers(pieces: Sequence[Piece]) -> list[Piece]:
         gone = {id(piece) for piece in numbers}
         rest = [piece for piece in pieces if id(piece) not in gone]
         rows, width = as_rows(rest), max(piece.right for piece in rest) - min(piece.left for piece in rest)
-        # Do not remove clause numbers, which are fewer than the lines, or numbers of table rows, which fill less of the
-        # page's width than prose.
+        # Do not remove numbers of clauses or table rows. Clauses are fewer than the lines, and table rows fill less of
+        # the page's width than prose.
         filled = median(sum(piece.right - piece.left for piece in row.pieces) for row in rows)
         if len(numbers) * step >= 0.5 * len(rows) and filled > 0.5 * width:
             pieces = rest

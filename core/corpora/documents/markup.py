@@ -22,7 +22,7 @@ _BLOCKS = _words("""
     thead title tr ul
 """)
 _SILENT = _words("script style head template noscript svg math iframe object select textarea button nav")
-_MAIN = _words("main article")  # elements with the page's content; they also end elements of `_SILENT` left unclosed
+_MAIN = _words("main article")  # elements with the page's content; they end unclosed elements of `_SILENT`
 _VOID = _words("area base br col embed hr img input link meta source track wbr")
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _XML_CHARSET = re.compile(rb"""<\?xml[^>]{0,200}?encoding=["']([\w.:-]{1,40})""")

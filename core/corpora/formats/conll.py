@@ -196,8 +196,8 @@ def kin(a: Style, b: Style) -> bool:
 def _header(sentences: Sequence[Sequence[Row]], n: int) -> tuple[str, ...]:
     """Return the column names in the first line; () if this line is data.
 
-    The first line is a header if a cell is a usual name of the token column, and if the cell above the tags is not
-    among the tags.
+    The first line is a header if one cell is a usual name of a token column, and if the cell above the tags is not
+    one of the tags.
     """
     first = sentences[0][0] if sentences else []
     if len(first) != n or not all(re.fullmatch(r"[^\W\d_][\w #.-]*", cell) for cell in first):
@@ -214,7 +214,7 @@ def _header(sentences: Sequence[Sequence[Row]], n: int) -> tuple[str, ...]:
 def _token(values: Sequence[Sequence[Row]], taken: set[int]) -> int | None:
     """Return the token column: the first without tags or token numbers that has several values per sentence.
 
-    If there is none, return the first column without tags, or else None. taken: columns with tags.
+    If there is no such column, return the first without tags, or else None. taken: columns with tags.
     """
     left = [at for at in range(len(values)) if at not in taken]
     words = [at for at in left if not _counts(values[at]) and not _is_per_sentence(values[at])]
@@ -234,7 +234,7 @@ def _counts(column: Sequence[Row]) -> bool:
             number = int(value) if value.isdecimal() and len(value) < 10 else -2
             fitting += number in (at, at + 1, before + 1)
             before = number
-    # Scores such as 0.93 match `_RANGE` too. A column with more of them than integers does not number tokens.
+    # Scores such as 0.93 match `_RANGE` too. A column with more such values than integers does not number tokens.
     return n > 2 and fitting > ranges and fitting + ranges >= 0.95 * n
 
 
@@ -302,8 +302,8 @@ def looks_like_conll(head: str) -> bool:
 def looks_like_columns(head: str, *, table: bool = False) -> bool:
     """Return True if the lines of `head`, a file's first block, are columns of single words, as in CoNLL files.
 
-    Nearly all lines must have the same number of columns, separated by tabs. Columns separated by blanks are accepted
-    if there are empty lines, and if the last column has few different values, unlike in prose and lists of names.
+    Nearly all lines must have the same number of columns, separated by tabs. Columns may also be separated by blanks if
+    there are empty lines, and if the last column has few different values. Prose and lists of names have many.
     table: True if the file may be a table of texts; empty lines are then required for columns separated by tabs too.
     """
     lines = [line.rstrip("\r") for line in head.split("\n")[:-1]]

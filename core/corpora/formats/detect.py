@@ -373,7 +373,7 @@ def _of_argilla(row: Mapping[str, object]) -> bool:
 
 
 def guess_text_column(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str | None:
-    """Return the text column: one with a usual name, else the one with the longest texts; None if none has letters."""
+    """Return the column with a usual name, or else with the longest texts; None if no column has text with letters."""
     usual = {name.lower(): name for name in reversed(columns)}
     for name in _TEXT_NAMES:
         if name in usual and any(isinstance(row.get(usual[name]), str) for row in rows):

@@ -187,7 +187,7 @@ def _ranges(numbers: Sequence[int]) -> str:
 def sheet_rows(path: Path, ledger: Ledger) -> Iterator[Record]:
     """Yield the rows of all sheets as {column: value}, and set `ledger.page` to the sheet's number.
 
-    The first row of a sheet names the columns, unless one of its cells has five words or more. Such a row is data, and
+    The first row of a sheet names the columns. If one of its cells has five words or more, the first row is data, and
     the columns are named 1, 2, ..., as in a CSV file.
     """
     workbook = _answer(path, "xlsx", ledger)

@@ -15,7 +15,7 @@ from core.processes import in_processes
 from core.reporter import Reporter, Silent
 from core.text.sentence import Counted, Sentence
 
-# Minimum size of a file in bytes. For a smaller file, starting processes takes longer than they save.
+# Minimum size of a file in bytes. For a smaller file, starting processes takes more time than they save.
 PAYS = 16 << 20
 # Bytes per batch. A process takes about 0.1 s per batch, or 0.5 s if it splits rows into sentences.
 _BATCH = 1 << 20

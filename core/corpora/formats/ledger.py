@@ -267,8 +267,8 @@ class Ledger:
     def not_decoded(self, line: int, error: UnicodeDecodeError) -> str:
         """Count a line that cannot be decoded, and return the reason to reject its row.
 
-        If more than one line in a hundred cannot be decoded, the file has another encoding, and `judge_encoding`
-        rejects it.
+        If more than one line in a hundred cannot be decoded, the file has another encoding. `judge_encoding` then
+        rejects the file.
         """
         reason = f"byte 0x{error.object[error.start]:02x} is not UTF-8"
         self._undecodable += 1

@@ -90,7 +90,7 @@ def _decoded(rows: Iterable[Line], ledger: Ledger) -> Iterator[tuple[int, str, i
 
 
 def names_of(file: Path, kind: FileKind) -> token_tables.Names:
-    """Return a function that returns the class names of a file's numeric tags, and reads them at its first call."""
+    """Return a function that returns the class names of a file's numeric tags. Its first call reads these names."""
     columns = (kind.cells.tokens, kind.cells.tags) if kind.cells else token_tables.tag_columns(kind.columns)
     style = kind.cells.style if kind.cells and kind.cells.numbers else None
 

@@ -57,8 +57,8 @@ def table(
 ) -> Iterator[Record]:
     """Yield the rows of a CSV or TSV file. A quoted cell may have line breaks. Rows with unclosed quotes are rejected.
 
-    The first row names the columns, unless it has a cell of five words or more, or a tag (O, B-PER). Such a row is
-    data, and the columns are named 1, 2, ...
+    The first row names the columns. If it has a cell of five words or more, or a tag (O, B-PER), the first row is data,
+    and the columns are named 1, 2, ...
     separator: None to guess it. gaps: True to yield an empty row for each empty line. In tables with one token per row,
     empty rows separate sentences.
     """

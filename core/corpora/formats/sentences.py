@@ -26,7 +26,7 @@ Region = tuple[int, int]
 # Function from a tool's offset to the index of a character; -1 if outside the text.
 Reading = Callable[[int], int]
 
-# Maximum number of rejected annotations in a text that are located. For further ones, the whole text counts as lost.
+# Maximum number of rejected annotations that are located in a text. If there are more, the whole text counts as lost.
 _MOST_MISFITS = 50
 _BLANKS = re.compile(r"(?:\s|\\[nrt])+")  # In quotes, Label Studio writes a line break as the two characters \n.
 

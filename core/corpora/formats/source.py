@@ -206,7 +206,7 @@ def open_bytes(path: Path, tick: Callable[[int], None] = lambda _: None) -> Iter
 
 
 def text_encoding(encoding: str, head: bytes) -> str:
-    """Return the encoding in which to read a file: the one of its byte order mark, or else the requested one.
+    """Return the encoding in which to read a file: that of its byte order mark, or else the requested encoding.
 
     head: first bytes of the file. Errors: ConfigError for an unknown encoding.
     """
