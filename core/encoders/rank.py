@@ -81,7 +81,7 @@ class RankConfig(Config):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerScores:
-    """How well the states of one layer, or their mean over all layers, fit the labels.
+    """Scores for the fit of one layer's states, or of their mean over all layers, to the labels.
 
     layer: number from 1; 0 for the mean. h_score, log_me: higher is better. f1: dev F1 of a linear probe trained on the
     training set.

@@ -121,7 +121,7 @@ def log_me(states: FloatArray, labels: IntArray) -> float:
     # `squared` are the squared singular values of `features`. This is cheaper than an SVD of an (n, d) matrix.
     squared, axes = np.linalg.eigh(features.T @ features)
     squared = squared.clip(min=0)
-    # Values below this are rounding errors, by the rule of `numpy.linalg.matrix_rank`.
+    # Values up to this limit are rounding errors, by the rule of `numpy.linalg.matrix_rank`.
     kept = squared > squared.max(initial=0) * max(n, d) * np.finfo(np.float64).eps
     targets = _targets(labels)
     # Squared length of each target's projection on each axis.

@@ -158,7 +158,7 @@ class Shards:
 
 
 class Some:
-    """Vectors of some sentences of a corpus as an array `(n, d)` for all n sentences; 0 for the others."""
+    """Array `(n, d)` with a row for each of the n sentences of a corpus; rows of sentences without a vector are 0."""
 
     def __init__(self, n: int, rows: IntArray, vectors: Rows) -> None:
         """Make an array for `n` sentences. rows: `(m,)`, the corpus row of each vector. vectors: `(m, d)`."""

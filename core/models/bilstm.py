@@ -282,7 +282,11 @@ class BiLstmTagger(Tagger):
     def forward(
         self, features: Features, labels: Tensor, weights: Tensor, num_items_in_batch: Tensor | int | None = None
     ) -> dict[str, Tensor]:
-        """Return `loss` as `Tagger.forward` does; each corpus has its own output layer and `LinearChain`."""
+        """Return `loss`: the weighted negative log-likelihood per word.
+
+        An assisting corpus with other types has its own output layer and `LinearChain`. num_items_in_batch: see
+        `Tagger.forward`.
+        """
         words = (labels != IGNORED).sum() if num_items_in_batch is None else num_items_in_batch
         loss = torch.zeros((), device=labels.device)
         for part in features["parts"]:

@@ -56,11 +56,14 @@ class Classifier(nn.Module):
         return self.last_layer.weight.device
 
     def name(self, words: Sequence[str]) -> Ids:
-        """Return the pieces of a name without context, cut to the window."""
+        """Return the pieces of a name without context, shortened to fit into the window."""
         return self.pieces.wrapped(self._flat(words)[: self.pieces.room])
 
     def context(self, before: Sequence[str], behind: Sequence[str]) -> Ids:
-        """Return the pieces of a sentence with one mask piece instead of the mention, cut around the mask."""
+        """Return the pieces of a sentence with one mask piece instead of the mention.
+
+        The sentence is shortened to fit into the window. before, behind: words before and after the mention.
+        """
         left, right, room = self._flat(before), self._flat(behind), self.pieces.room - 1
         # Each side gets half of the window. The left side also gets what the right side does not need.
         n = min(len(left), max(room // 2, room - len(right)))

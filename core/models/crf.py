@@ -100,9 +100,9 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         others = torch.ones_like(emissions, dtype=torch.bool).scatter(-1, tags[..., None], value=False)
         possible = emissions.masked_fill(others & ~unknown[..., None], IMPOSSIBLE)
         scores = self._scores(self.constrained)
-        # The second sum uses scaled=False, because the scores of `possible` are too far apart for products of
-        # exponentials.
         every = LogSum.apply(emissions, *scores, mask, self._near(emissions))  # type: ignore[no-untyped-call]
+        # The argument `scaled` is False, because the scores of `possible` are too far apart for products of
+        # exponentials.
         return every - LogSum.apply(possible, *scores, mask, False)  # type: ignore[no-any-return, no-untyped-call]
 
     @torch.no_grad()

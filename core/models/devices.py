@@ -159,7 +159,7 @@ def side_by_side(
 
     On a CPU each thread computes one item. Threads that share one small matrix product would spend most of their time
     waiting for each other while other programs use the cores. On a GPU the next item starts before the previous result
-    is read. The calling thread draws the items, a few in advance. While the generator is open, torch has one thread in
+    is read. The calling thread reads `items`, a few in advance. While the generator is open, torch has one thread in
     the whole process. Wrap the generator in `contextlib.closing` if the caller may stop before its end.
     """
     import torch

@@ -183,7 +183,8 @@ class Encoder:
 
         done, n = 0, len(lengths) - sum(map(len, cut.further.values()))
         budget = BUDGET.get(self.model.device.type, BUDGET["cpu"])
-        # Put the further windows of long sentences into batches of their own, so that the other batches do not change.
+        # Put the further windows of long sentences into separate batches, so that the batches of all first windows do
+        # not depend on them.
         groups = chain(length_groups(lengths[:n], budget), (n + group for group in length_groups(lengths[n:], budget)))
         with closing(side_by_side(vectors, groups, self.model.device)) as results:
             for group, result in results:
@@ -223,7 +224,7 @@ class Encoder:
             return self._pool(*to_device([torch.from_numpy(tokens), mask, torch.from_numpy(keep)], self.model.device))
 
     def _pool(self, tokens: "torch.Tensor", attend: "torch.Tensor | None", keep: "torch.Tensor") -> "torch.Tensor":
-        """Return raw vectors `(b, d)` of pieces `(b, l)`, summed in float32. keep: 1 at the pieces that are pooled."""
+        """Return raw vectors `(b, d)`, pooled in float32. tokens: `(b, l)` pieces. keep: 1 at pieces to pool."""
         deeper = self.pooling == "last4" or self.layer != -1
         out = self.model(input_ids=tokens, attention_mask=attend, output_hidden_states=deeper)
         if self.pooling == "last4":

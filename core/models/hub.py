@@ -77,10 +77,10 @@ def located(name: str, *, allow_download: bool = False) -> Iterator[Path]:
 
 
 def converted(name: str) -> str:
-    """Convert encoder `name` to safetensors if needed, and describe the conversion in a sentence.
+    """Convert encoder `name` to safetensors if needed, and return a sentence that describes the conversion.
 
-    Return "" if no conversion is needed, or if the encoder is not on this machine; loading it then raises the error.
-    Errors: those of `located` and `in_safetensors`.
+    Return "" if no conversion is needed. Also return "" if the encoder is not on this machine, because loading it later
+    raises the error. Errors: those of `located` and `in_safetensors`.
     """
     try:
         if name in (BUNDLED, TINY, *OFFERS) or not wanting(folder_of(name)):

@@ -102,7 +102,7 @@ def fit_tables(
         formed.append(closed_form(*np.bincount(np.minimum(level.counts, 5), minlength=6)[1:5].tolist()))
         probs, weights = _smooth(level, probs, formed[-1] or FALLBACK, contexts=len(keys), bits=word_bits(n_words))
         if len(formed) == 1:
-            probs[BOS] = 1  # <s> is never predicted; KenLM's lmplz also writes 1
+            probs[BOS] = 1  # <s> is never predicted, so it must not change a sentence's P; KenLM's lmplz also writes 1
         else:
             tables.append(NgramTable(keys=keys, log_probs=log_probs, backoffs=_log10(weights)))
         keys, log_probs = level.keys, _log10(probs)
@@ -111,10 +111,13 @@ def fit_tables(
 
 
 def _count(words: Ids, *, n_words: int, order: int, report: Reporter) -> Iterator[_Level]:
-    """Yield the raw counts of each order. Sorting positions by word, then stably by prefix, gives the order of keys."""
+    """Yield the n-grams of each order with their raw counts.
+
+    To sort an order's n-grams by key, positions in the text are sorted by word, then stably by prefix.
+    """
     bits = word_bits(n_words)
     counts = np.bincount(words, minlength=n_words).astype(np.int32)
-    begin, counts[BOS] = counts[BOS], 0  # <s> is never predicted
+    begin, counts[BOS] = counts[BOS], 0  # <s> is never predicted, so it has no count
     yield _Level(keys=np.arange(n_words), counts=counts, suffix=np.zeros(n_words, np.int32))
     # Sort the positions by word, and leave out those of <s>, the lowest id.
     positions = _by(words, n_words, np.arange(len(words), dtype=np.int32))[0][begin:]

@@ -58,9 +58,10 @@ class LayerMix(nn.Module):
 
 
 def arrange(model: "PreTrainedModel", choice: LayerChoice, name: str) -> None:
-    """Remove or reinitialise layers of `model` as `choice` says, drawing from torch's current random state.
+    """Remove or reinitialise layers of `model` as described by `choice`.
 
-    name: the encoder's name, for errors. Errors: ConfigError if the encoder lacks the layer; ModelError.
+    New weights are drawn from torch's current random state. name: the encoder's name, for errors. Errors: ConfigError
+    if the encoder lacks the layer; ModelError.
     """
     if choice.kind not in ("named", "reinit"):
         return

@@ -300,7 +300,7 @@ def pseudo_perplexity(
     was_training = lm.model.training
     lm.model.eval()
     with torch.inference_mode():
-        # Sum on the device, because the host would have to wait for the GPU to read each loss.
+        # Sum on the device. If the host read each loss, it would have to wait for the GPU each time.
         total = torch.zeros((), dtype=torch.float64, device=device)
         for row in rows:
             report.check()

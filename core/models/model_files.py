@@ -157,7 +157,7 @@ def in_safetensors(name: str, folder: Path) -> Path:
 
 
 def wanting(folder: Path) -> bool:
-    """Return True if a folder needs a conversion that was not made yet."""
+    """Return True if a folder has only a pickle, which has not been converted yet."""
     return weights(folder) == [folder / PICKLE] and not _target(folder).is_dir()
 
 

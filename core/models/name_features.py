@@ -55,7 +55,7 @@ class NameFeatures(nn.Module):
     def fit(self, train: Iterable[Sentence]) -> None:
         """Set each score to log p(tag | dictionary's tag) - log p(tag), estimated on the training set.
 
-        If the scores started at 0, the encoder would memorise a small training set before they changed much.
+        If the scores started at 0, the encoder would memorise a small training set before the scores changed much.
         """
         index, seen = {tag: i for i, tag in enumerate(self.tags)}, Counter[tuple[int, int]]()
         for sentence in train:

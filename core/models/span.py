@@ -215,15 +215,18 @@ class SpanTagger(PieceTagger):
     def forward(
         self, features: Features, labels: Tensor, weights: Tensor, num_items_in_batch: Tensor | int | None = None
     ) -> dict[str, Tensor]:
-        """Return `loss`: the weighted cross entropy, divided by MOST times the words of the step, plus the contrast."""
+        """Return `loss`: the sum of weighted cross entropies, divided by MOST times the words of the step.
+
+        The loss of `Contrast` is added if the batch has pairs.
+        """
         hidden = self.represented(features, features["shape"])
         logits = self.span(hidden[: len(labels)])
         losses = nn.functional.cross_entropy(logits, labels, reduction="none") * weights
         words = features["words"] if num_items_in_batch is None else num_items_in_batch
         loss = losses.sum() / (MOST * words)
         if self.contrast is not None and "pairs" in features:
-            # Weight the contrast by this part's share of the step's words, so that cutting a step does not change the
-            # sum.
+            # Weight the contrast by this part's share of the step's words, so that the weights of a step's parts add up
+            # to 1.
             own, other = (hidden[at] for at in features["pairs"])
             loss = loss + self.contrast(own, other) * (features["primary"] / words)
         return {"loss": loss}

@@ -296,9 +296,7 @@ class Tagger(nn.Module):
     ) -> Iterator[tuple[list[int], Tensor]]:
         """Yield the row numbers of each batch, and the result of `decode` on the CPU.
 
-        The sentences of a batch have similar lengths.
-
-        decode: function of a batch's emissions, mask and row numbers.
+        The sentences of a batch have similar lengths. decode: function of a batch's emissions, mask and row numbers.
         """
         self.eval()
         sizes = np.array([self.size(s) if s.tokens else 0 for s in sentences], dtype=np.int64)

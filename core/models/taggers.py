@@ -56,7 +56,8 @@ class EncoderTagger(PieceTagger):
         mixed: bool = False,
     ) -> None:
         super().__init__(model, tokenizer, types, head, reading, constrained=constrained)
-        self.last_layer.__dict__["forward"] = _in_float32(self.last_layer)  # a module calls its attribute `forward`
+        # torch calls `self.forward`, so an attribute of the object replaces the method of the class.
+        self.last_layer.__dict__["forward"] = _in_float32(self.last_layer)
         self.mix = LayerMix(model) if mixed else None
         self.names: NameFeatures | None = None
 

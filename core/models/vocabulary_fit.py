@@ -139,7 +139,7 @@ def vocabulary_fit(
 
 
 def remarks(name: str, fit: VocabularyFit) -> list[str]:
-    """Return what encoder `name` cannot represent, as one sentence per problem that does not name the encoder."""
+    """Return one sentence per problem of encoder `name` with the text. The sentences do not name the encoder."""
     texts = []
     if name == BUNDLED:
         texts.append("Uncased and English: it ignores capitals, and cuts other languages into many small pieces.")

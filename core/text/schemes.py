@@ -158,7 +158,8 @@ class Detector:
         self.letters: Counter[str] = Counter()
         self.bare = self.entities = self.opened_inside = self.unclosed = 0
         self._opened_at: tuple[int, str, str] | None = None
-        # Line of the first tag with each letter, without a letter (""), and after an unclosed entity ("open").
+        # Lines of first occurrences. Keys: a position letter; "" for a tag without one; "open" for the place where an
+        # entity ends without a closing tag.
         self._where: dict[str, int] = {}
 
     def add(self, tags: Sequence[str], places: Sequence[int]) -> None:

@@ -137,7 +137,7 @@ def _gradients(
 ) -> Tensor:
     """Add a batch's gradients and return its mean loss in nats.
 
-    times: cut the batch into this many times as many parts as usual. step: number of the step, which seeds dropout.
+    times: multiple of the usual number of parts to cut the batch into. step: number of the step, which seeds dropout.
     """
     parts = parts_of(times * (PARTS if parallel else 1))
     n = sum(len(inputs) for inputs, _ in parts)

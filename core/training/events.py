@@ -177,7 +177,11 @@ class Durable(Trainer):  # type: ignore[misc]  # transformers is untyped here
     """
 
     def _save_rng_state(self, output_dir: str) -> None:
-        """Sync the checkpoint before the Trainer marks it as complete and deletes the previous one."""
+        """Save the random states, and sync the checkpoint to disk before the Trainer marks it as complete.
+
+        The Trainer then deletes the checkpoint with the oldest date. An earlier checkpoint with a date in the future
+        therefore gets an old date.
+        """
         super()._save_rng_state(output_dir)
         if self.args.should_save:
             sync_all(Path(output_dir))

@@ -52,7 +52,7 @@ BATCH = 64  # sentences per batch when dev loss is computed
 WITHIN = 0.1
 # Function of the number of epochs so far, the dev sentences and their predictions.
 Watch = Callable[[float, Sequence[Sentence], Sequence[Prediction]], None]
-# Maximum number of dev sentences that are used to fit a temperature or a scale. One number needs no more.
+# Maximum number of dev sentences used to fit a temperature or a scale. To fit one number, more are not needed.
 MOST = 1000
 # Factors by which `fit_names` tries to scale a dictionary's scores.
 SCALES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)

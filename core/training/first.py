@@ -56,8 +56,9 @@ def train_first(
 ) -> First:
     """Return a tagger of another corpus: loaded from `folder` if it was trained before, else newly trained.
 
-    made: function that returns a new tagger, and a function to call after the training (`tagging.network.save_memory`).
-    dev: dev set of L_C; its F1 is only shown as a curve. settings: from `Settings.brief`. folder: the seed's folder.
+    made: function that returns a pair: a new tagger, and a function to call after the training
+    (`tagging.network.save_memory`). dev: dev set of L_C; its F1 is only shown as a curve. settings: from
+    `Settings.brief`. folder: the seed's folder.
     stopped: called with the tagger if the user cancels after at least one epoch. Other parameters: see `finetune`. If
     the training is interrupted, the next call continues it, with the same result. Errors: Cancelled, ResourceError.
     """

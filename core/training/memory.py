@@ -55,7 +55,8 @@ def checkpoint_layers(model: "PreTrainedModel", name: str) -> None:
     from core.models.layers import layers_of
 
     for layer in layers_of(model, name, "leave checkpointing out"):
-        layer.__dict__["forward"] = partial(_recomputed, layer, layer.forward)  # a module calls its attribute `forward`
+        # torch calls `self.forward`, so an attribute of the object replaces the method of the class.
+        layer.__dict__["forward"] = partial(_recomputed, layer, layer.forward)
 
 
 def _recomputed(layer: Any, forward: Any, *inputs: Any, **kw: Any) -> Any:

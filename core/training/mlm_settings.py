@@ -117,9 +117,9 @@ class MlmSettings(Config):
         return self.n_epochs * -(-rows // self.batch_size)
 
     def steps(self, rows: int) -> int:
-        """Return the number of optimizer steps: `max_steps` if set, else all epochs, with the limit of `quick`.
+        """Return the number of optimizer steps: `max_steps` if set, else the steps of all epochs.
 
-        Here, the only effect of `max_pieces` is that `quick` has no limit.
+        Under `quick`, the steps of all epochs are limited to QUICK_STEPS, unless `max_pieces` is set.
         """
         full = self.full_steps(rows)
         hurried = self.preset == "quick" and not self.max_pieces

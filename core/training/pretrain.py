@@ -1,4 +1,4 @@
-"""Continued masked language modelling. A missing vocabulary head is fitted first, then encoder and head together.
+"""Continued masked language modelling. A missing vocabulary head is fitted first, with the encoder frozen.
 
 Each step consists of micro-batches. Dev losses are measured on held-out sentences of T_C and on general text.
 
@@ -147,7 +147,7 @@ class Pretraining(Durable):
             return self.lm.loss(ids, attend, positions, targets, run=model)
 
     def _pause(self) -> None:
-        """Wait until the GPU has finished its work, then add the time since the last pause to the training time."""
+        """Wait until the GPU has finished its work, then add the time of the steps since the last pause to `busy`."""
         if self._since is not None:
             if self.args.device.type == "cuda":
                 torch.cuda.synchronize(self.args.device)

@@ -32,8 +32,8 @@ from core.training.first import First
 from core.training.rows import judges
 from core.training.settings import MATCHED, RELABELLED, ROUNDS, WEIGHTS, Settings
 
-# SURE: minimum posterior of an entity that becomes a pseudo-label. POSSIBLE: minimum probability of being in an entity,
-# from which any other token has an unknown tag instead of O.
+# SURE: minimum posterior of an entity that becomes a pseudo-label. POSSIBLE: any other token has an unknown tag instead
+# of O if it is in an entity with at least this probability.
 SURE, POSSIBLE = 0.9, 0.3
 Stopped = Callable[[Tagger], None]
 Made = Callable[[Mapping[str, Tensor] | None], tuple[Tagger, Callable[[], None]]]
@@ -76,9 +76,9 @@ class Stages:
     ) -> Stage:
         """Return the result of a stage: read it if the stage was finished before, else train the tagger.
 
-        If the training is interrupted, the next call continues it, with the same result. name: prefix of the stage's
-        metrics. begin: weights to start from. stopped: called with the tagger if the user cancels after at least one
-        epoch. Errors: Cancelled, ResourceError.
+        If the training is interrupted, the next call continues it, with the same result. name: name of the stage's
+        folder, and prefix of its metrics. begin: weights to start from; None: the encoder's weights. stopped: called
+        with the tagger if the user cancels after at least one epoch. Errors: Cancelled, ResourceError.
         """
         if (done := self.folder / f"{name}.safetensors").exists():
             return _read(done)
@@ -190,9 +190,9 @@ def train_distant(
 
     As in BOND (Liang et al. 2020), there are two stages, and dev F1 decides when each ends. There are two differences.
     Only tokens of which the teacher is confident have labels, and these are hard instead of soft. In the first stage,
-    name-like tokens that match no name have an unknown tag. types: types of the tagger. settings: settings for training
-    on as many sentences as `unlabelled`. stopped: called with the best tagger so far if the user cancels after at least
-    one epoch. Errors: Cancelled, ResourceError.
+    name-like tokens that match no name have an unknown tag. types: types of the tagger. settings: settings for a
+    training set as large as `unlabelled`. stopped: called with the best tagger so far if the user cancels after at
+    least one epoch. Errors: Cancelled, ResourceError.
     """
     stage = stages.train("distant", matched(dictionary, unlabelled), _early(settings, MATCHED), stopped=stopped)
     seconds = stage.epochs.seconds

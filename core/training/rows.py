@@ -63,7 +63,7 @@ class Joined(OneCorpus):
         joined = np.concatenate([rng.permutation(m) for _ in range(-(-n // m))])[:n]
         starts = np.arange(0, n, self.batch_size)
         # The loss of all rows is divided by the step's number of primary words. The factor own / other corrects this
-        # for assisting rows: their loss is divided by the step's number of assisting words.
+        # for assisting rows, whose loss is to be divided by the step's number of assisting words.
         own, other = (
             np.add.reduceat(words[rows], starts) for words, rows in zip(self._words, (at, joined), strict=True)
         )

@@ -161,9 +161,9 @@ class Settings:
         return replace(cls.charcnn(200), batch_size=1, in_turn=True)
 
     def rate(self, dev_f1: Sequence[float], dev_loss: Sequence[float] = ()) -> float:
-        """Return the learning rate after epochs with these dev F1s, decayed for each fall.
+        """Return the learning rate after epochs with these dev F1s. It decays each time that dev F1 falls.
 
-        With `in_turn`, it is decayed for each epoch whose dev loss was above the lowest so far.
+        With `in_turn`, it decays instead after each epoch whose dev loss is above the lowest loss of earlier epochs.
         """
         # Compute the rate from the scores, so that it need not be stored for a resumed training.
         falls = sum(now < before for before, now in pairwise(dev_f1))
@@ -176,9 +176,9 @@ class Settings:
         return replace(self, epochs=epochs, patience=epochs, max_steps=0, last=True)
 
     def planned(self, n: int) -> Self:
-        """Return these settings with the number of epochs that `max_steps` allows, and equal parts of the batch.
+        """Return these settings with no more epochs than `max_steps` allows, and with equal parts of the batch.
 
-        n: number of training sentences. There are at least `accumulation` parts.
+        n: number of training sentences. `accumulation` is raised to the next number that divides `batch_size`.
         """
         steps = -(-n // self.batch_size)
         fitting = max(3, -(-self.max_steps // steps)) if self.max_steps else self.epochs

@@ -272,9 +272,10 @@ def pieces_until(steps: Steps, pieces: int) -> int:
 def step_of(
     examples: Examples, rows: IntArray, slots: IntArray, *, masking: Masking, epoch: int, like: "Steps | _OneProcess"
 ) -> Step:
-    """Return a step with the micro-batches that process `like.rank` of `like.world` computes.
+    """Return a step with the micro-batches that one process computes.
 
-    rows: indices of the step's rows in `examples`. slots: position of each row in the epoch.
+    rows: indices of the step's rows in `examples`. slots: position of each row in the epoch. like: gives the number of
+    the process (`rank`), the number of processes (`world`), and the limits of a micro-batch.
     """
     lengths = examples.lengths_of(rows)
     at = examples.at(rows)
@@ -286,7 +287,7 @@ def step_of(
     # Count before the rows are divided among processes, because all processes divide the loss by the same number.
     masked = max(int(chosen.sum()), 1)
     own = np.arange(like.rank, len(rows), like.world)
-    if not len(own):  # with fewer rows than processes, compute a row without predictions
+    if not len(own):  # fewer rows than processes: this process computes one row but predicts nothing
         own, chosen = np.arange(1), np.zeros_like(chosen)
     # Limit the pieces of a micro-batch so that there are about `parts` micro-batches, and no thread waits for another.
     # If rows of any length may share a micro-batch, include padding; otherwise there would be more than `parts`.

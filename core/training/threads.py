@@ -107,7 +107,7 @@ class Threads:
         if self._was == "sdpa":
             self._model.set_attn_implementation(NAME)
         for part in self._parts:
-            # A module calls its attribute `forward`; `__exit__` removes it.
+            # torch calls `self.forward`, so this attribute replaces the method of the class. `__exit__` removes it.
             part.__dict__["forward"] = partial(_drop, part)
         self._pool = single_threads(self.n)
         return self
