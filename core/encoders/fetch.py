@@ -33,7 +33,7 @@ class FetchConfig(Config):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResult:
-    """Result of a `fetch` run. encoder: its name. folder: where it is stored."""
+    """Result of a `fetch` run. encoder: name of the encoder. folder: the folder that stores it."""
 
     encoder: str
     folder: str

@@ -189,8 +189,8 @@ def _use_one_thread() -> None:
     """Let the calling thread compute with a single torch thread, even if another thread later raises the limit.
 
     A thread adopts the process's limit when it first uses torch; the call of `get_num_threads` is this first use.
-    Without this call, a later limit of two would apply to this thread. Sums over rows (the gradients of layer norm)
-    would then differ in their last digits.
+    Without this call, a limit that is raised later would apply to this thread. Sums over rows (the gradients of layer
+    norm) would then differ in their last digits.
     """
     import torch
 

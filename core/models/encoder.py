@@ -48,7 +48,7 @@ class EncoderOptions(Config):
         except ModelError:
             if not self.allow_download:
                 raise
-            return self  # the worker downloads the encoder, because a page must not wait
+            return self  # not downloaded here, because a page must not wait; the worker does it later
 
 
 def encoder_options(config: EncoderOptions) -> dict[str, object]:
@@ -141,8 +141,9 @@ class Encoder:
     def encode(self, texts: Sequence[str], report: Reporter | None = None) -> tuple[FloatArray, FloatArray]:
         """Return unit vectors `(n, d)` float16 and their norms `(n,)` float32; `unit * norm` is the raw vector.
 
-        A sentence without pieces gets zeros and norm 0. The same texts give the same bytes. Other texts in the batch
-        change only the last digits. Errors: Cancelled; ModelError if a vector is not finite.
+        A sentence without pieces gets zeros and norm 0. The same list of texts always gives the same bytes. The vector
+        of a text differs only in its last digits between lists. Errors: Cancelled; ModelError if a vector is not
+        finite.
         """
         report = report or Silent()
         # Texts are tokenised block by block to bound memory.

@@ -114,8 +114,8 @@ def folder_of(name: str, *, allow_download: bool = False) -> Path:
 def _typed(name: str) -> Path | None:
     """Return the folder if `name` is a path; None if it is a model's id.
 
-    Errors: PathError if this process may open only certain folders, and the path or a link in the folder leads out of
-    them. The error does not show whether the path exists.
+    Errors: PathError if this process may open only certain folders, and the path or a link in its folder leads out of
+    these folders. The error does not show whether the path exists.
     """
     try:
         folder = user_path(os.path.expanduser(name))

@@ -92,7 +92,7 @@ def fit_tables(
     tables: list[NgramTable] = []
     formed: list[Discounts | None] = []
     probs: _Float64 = np.array([1 / vocabulary_size])
-    keys, log_probs = np.zeros(1, np.int64), np.zeros(1, np.float32)  # order 0: the root context
+    keys, log_probs = np.zeros(1, np.int64), np.zeros(1, np.float32)  # order 0 has only one context, the empty one
     while levels:
         report.check()
         # Pop the level, so that its counts are freed after the order is smoothed; the counts need most of the memory.

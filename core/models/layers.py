@@ -109,9 +109,9 @@ def _draw(layer: nn.Module, spread: float) -> None:
 class Lora:
     """LoRA matrices of rank `rank` for all linear layers of an encoder, which is frozen until `merge`.
 
-    model: encoder and head; the head is trained as usual. seed: seed of the random A. B starts at 0, so training starts
-    from the unchanged encoder. The matrices are parameters of `model`, named after their layer with `lora_a` and
-    `lora_b`.
+    model: encoder and head; the head is trained as usual. seed: seed of the random matrices A. The matrices B start at
+    0, so training starts from the unchanged encoder. The matrices are parameters of `model`, named after their layer
+    with `lora_a` and `lora_b`.
     """
 
     def __init__(self, model: "PreTrainedModel", rank: int, seed: int) -> None:
@@ -121,7 +121,7 @@ class Lora:
         self._pairs = [_Pair(part, rank, generator) for part in self.encoder.modules() if isinstance(part, nn.Linear)]
 
     def merge(self) -> None:
-        """Add every product B A to its layer's weights. The result is an ordinary encoder, ready for more training."""
+        """Add the product B A of each layer to the layer's weights. The result is an ordinary encoder."""
         for pair in self._pairs:
             pair.merge()
         self.encoder.requires_grad_(True)

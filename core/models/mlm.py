@@ -202,7 +202,7 @@ class MaskedLM:
         targets: "torch.Tensor",
         run: "torch.nn.Module | None" = None,
     ) -> "torch.Tensor":
-        """Return the sum of -log p(piece) over the masked positions, nats, `()`. targets: `(m,)` true pieces."""
+        """Return the sum of -log p(piece) over the masked positions, a scalar in nats. targets: `(m,)` true pieces."""
         from torch.nn.functional import cross_entropy
 
         return cross_entropy(self.logits(ids, attend, at, run).float(), targets, reduction="sum")

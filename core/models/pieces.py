@@ -42,8 +42,8 @@ def rectangle(rows: Sequence[Sequence[int]], padding: int) -> tuple[IntArray, In
 class TextWindow:
     """Part of a text's row of pieces.
 
-    places: positions in the row, special pieces included. new: range in `places` of the pieces that are new in this
-    window: neither special nor in an earlier window.
+    places: positions in the row, special pieces included. new: range in `places` of the pieces that are neither special
+    nor in an earlier window.
     """
 
     places: Sequence[int]
@@ -51,7 +51,7 @@ class TextWindow:
 
 
 def windows(special: Sequence[int], most: int) -> list[TextWindow]:
-    """Return windows of `most` pieces over a longer row. Each piece is `new` in exactly one window.
+    """Return windows of `most` pieces over a longer row. Each piece that is not special is `new` in exactly one window.
 
     special: for each piece of the row, 1 if it is special. The row and every window begin and end with special pieces.
     """

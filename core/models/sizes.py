@@ -74,7 +74,7 @@ def _states(folder: Path, *names: str) -> tuple[_State, ...]:
 
 @lru_cache(maxsize=32)
 def _entries(files: tuple[_State, ...]) -> int:
-    """Return the tokenizer's largest id plus 1, 0 if unknown."""
+    """Return the tokenizer's largest id plus 1; 0 if unknown."""
     return max((number for file, *_ in files for number in _ids(file.name, _read(file))), default=-1) + 1
 
 

@@ -43,8 +43,8 @@ class Vocabulary:
     """Words and letters of training sentences.
 
     words: words with trained vectors, without the unknown word. further: words whose vectors stay fixed. once: number
-    of `words` that occur once in the training sentences. rare: number of these without a pretrained vector; they come
-    last in `words`. by_parts: True to look up an unknown word by its longest token.
+    of `words` that occur once in the training sentences. rare: number of words that occur once and have no pretrained
+    vector; these come last in `words`. by_parts: True to look up an unknown word by its longest token.
     """
 
     words: tuple[str, ...]
@@ -141,8 +141,8 @@ class WordVectors(nn.Module):
 class CharCnn(nn.Module):
     """Maps letters of words `(u, c)` to features `(u, filters x widths)`: convolutions, then the maximum over the word.
 
-    There is one window per letter, and the letter is in its middle. Windows around the padding are left out, so padding
-    does not change the features.
+    Each letter is in the middle of one window. Windows around the padding are left out, so padding does not change the
+    features.
     """
 
     def __init__(self, n_letters: int, size: int, filters: int, widths: Sequence[int], dropout: float) -> None:

@@ -209,7 +209,7 @@ class Finetuning(Durable):
             self.tagger.load_state_dict(self.best)
 
     def evaluate(self, *args: object, **kw: object) -> dict[str, float]:
-        """Return the strict dev F1, and keep the weights of the best epoch; return {} if the user cancels."""
+        """Return dev metrics of an epoch, and copy its weights if the epoch is kept; return {} if the user cancels."""
         try:
             found = _found(self.tagger, self.dev, _Cancellable(self))
         except Cancelled:
@@ -547,7 +547,7 @@ def frozen_encoder(tagger: Tagger) -> Iterator[None]:
 
 
 class StageReporter:
-    """Prefixes the metrics of an earlier stage with its name: `loss@1` of the stage `head` becomes `head_loss@1`."""
+    """Prefixes the metrics of a stage with the name of the stage: `loss@1` of `head` becomes `head_loss@1`."""
 
     def __init__(self, report: Reporter, name: str) -> None:
         self.stage, self.progress, self.note, self.check = report.stage, report.progress, report.note, report.check

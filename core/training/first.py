@@ -32,7 +32,7 @@ FILE, CURVES = "first.safetensors", "first"  # CURVES: name of the stage's folde
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class First:
-    """A tagger that was trained on another corpus. weights: its state, on the CPU. seconds: training time."""
+    """A tagger that was trained on another corpus. weights: state of the tagger, on the CPU. seconds: training time."""
 
     types: Sequence[str]
     weights: dict[str, Tensor]

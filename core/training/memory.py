@@ -91,9 +91,9 @@ class Smaller:
     def step(self, work: Callable[[int], Result], most: int) -> Result:
         """Return `work(times)`; if memory runs out, call it again with smaller parts.
 
-        work: function that adds the gradients of a step, cut into `times` times as many parts as usual. If memory runs
-        out, this step and all later ones are cut into twice as many parts. most: largest possible `times`. Errors: the
-        error of `work` if the step cannot be cut further.
+        work: function of a number n. It cuts a step into n times the usual number of parts, and adds their gradients.
+        If memory runs out, this step and all later ones are cut into twice as many parts. most: largest possible n.
+        Errors: the error of `work` if the step cannot be cut further.
         """
         while True:
             times = min(self.times, most)

@@ -235,7 +235,7 @@ class Steps(torch.utils.data.Dataset[Step]):
         return step_of(self.examples, rows[slots], slots, masking=self.masking, epoch=epoch, like=self)
 
     def cut(self, step: int, times: int) -> list[Micro]:
-        """Return the micro-batches of step number `step`, cut into at least `times` times as many parts."""
+        """Return the micro-batches of step number `step`, with `times` times the usual minimum number of parts."""
         finer = copy(self)
         finer.parts *= times
         return finer[step]["micro"]
