@@ -113,8 +113,8 @@ def _shrinkage(rows: FloatArray, spread: FloatArray) -> float:
 def log_me(states: FloatArray, labels: IntArray) -> float:
     """Return LogME (You et al. 2021) of states `(n, d)` for classes `(n,)`.
 
-    For each class, a Bayesian linear model predicts if a row belongs to the class. LogME is the log evidence per row,
-    maximised over the model's two precisions and averaged over the classes.
+    For each class, a Bayesian linear model predicts whether a row belongs to the class. LogME is the log evidence per
+    row, maximised over the model's two precisions and averaged over the classes.
     """
     features = np.asarray(states, dtype=np.float64)
     n, d = features.shape

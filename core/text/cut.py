@@ -26,7 +26,7 @@ _KEPT = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Rules that decide if two adjacent pieces without a blank between them belong to one token.
+    """Rules that decide whether two adjacent pieces without a blank between them belong to one token.
 
     rules: {key of a border: True if the two pieces at the border belong to one token}. A border has several keys
     (`_keys`); the most specific key that has a rule decides. If no key has a rule, the pieces are two tokens.

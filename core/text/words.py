@@ -227,7 +227,7 @@ def _ranges(points: Iterable[int]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """Counts of punctuation marks that show if a text is already tokenised.
+    """Counts of punctuation marks that show whether a text is already tokenised.
 
     n: number of commas and final full stops. spaced: number of these marks that follow a blank.
     """

@@ -33,7 +33,7 @@ CHECKPOINT_SECONDS = 60.0
 HEAD = "head.safetensors"
 # Weights of the best epoch, stored beside or inside a checkpoint.
 BEST = "best.safetensors"
-# Several processes agree every STRIDE steps if they log, save or stop; each agreement waits for the GPU.
+# Several processes agree only every STRIDE steps whether to log, save or stop, because agreeing waits for the GPU.
 STRIDE = 8
 # These callbacks print to stdout, which is reserved for results.
 _TALKATIVE = (PrinterCallback, ProgressCallback)

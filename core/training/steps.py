@@ -326,7 +326,7 @@ def fixed(examples: Examples, masking: Masking, *, pieces: int, pad: int) -> Ite
 
 
 class _OneProcess:
-    """Replaces `Steps` as an argument of `step_of` if a single process reads all rows."""
+    """Replaces `Steps` as the argument `like` of `step_of` if a single process reads all rows."""
 
     parts, rank, world, stretch = 1, 0, 1, STRETCH
 
