@@ -1,4 +1,4 @@
-"""The page Assisting: find sentences in another corpus that are labelled as in yours, and test if they help."""
+"""The page Assisting: find sentences in another corpus that are labelled as in yours, and test whether they help."""
 
 from collections.abc import Mapping
 

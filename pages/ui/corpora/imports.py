@@ -156,7 +156,7 @@ def _ask(path: Path, files: Sequence[str]) -> None:
 
 
 def _kept_apart(path: Path, n: int) -> bool:
-    """Ask if `n` texts become one domain corpus or separate corpora. Return True for separate ones."""
+    """Ask whether `n` texts become one domain corpus or separate corpora. Return True for separate ones."""
     chosen = st.segmented_control(
         f"{n} texts without labels",
         (JOIN, APART),
