@@ -240,7 +240,7 @@ class TestedAlike:
 
 
 def tested_alike() -> list[TestedAlike]:
-    """Return groups of runs that have the same test sets, at least two. The group of the newest run comes first.
+    """Return groups of runs that have the same two or more test sets. The group of the newest run comes first.
 
     Runs whose test sets were removed are left out.
     """
