@@ -72,7 +72,8 @@ def best_disjoint(scores: FloatArray) -> list[tuple[Entity, int]]:
 class SpanLayer(nn.Module):
     """Computes representations and class scores of spans.
 
-    For each span, its inputs are the first and the last word, the numbers of words and pieces, and the word shapes.
+    The inputs for a span are the states of its first and last word, its numbers of words and pieces, and its word
+    shapes.
     """
 
     def __init__(self, width: int, n_classes: int) -> None:

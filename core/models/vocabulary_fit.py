@@ -1,6 +1,7 @@
 """Fit of a tokenizer's vocabulary to a text: unknown pieces, pieces per word, lost capitals.
 
-All text that the vocabulary lacks becomes the same unknown piece, so the encoder cannot distinguish it.
+All text that the vocabulary lacks becomes the same unknown piece, so the encoder cannot distinguish its
+words.
 """
 
 import re

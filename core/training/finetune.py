@@ -173,7 +173,7 @@ class Finetuning(Durable):
     def training_step(
         self, model: torch.nn.Module, inputs: Features, num_items_in_batch: Tensor | int | None = None
     ) -> Tensor:
-        """Compute and add the gradients of a batch. Return its loss divided by the words of the optimizer step."""
+        """Add the gradients of a batch. Return the batch's loss, divided by the words of the optimizer step."""
         parts, state = inputs["parts"], self.state
         if self.settings.in_turn and state.global_step % self.an_epoch == 0:
             self._roll_back()

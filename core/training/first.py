@@ -1,4 +1,4 @@
-"""Train a tagger on another labelled corpus, and start the tagger of L_C with its weights (SOURCES.md, Transfer).
+"""Train a tagger on another labelled corpus, and copy its weights to the tagger of L_C (SOURCES.md, Transfer).
 
 The first tagger has an output layer for all types of the other corpus, so its encoder also learns from types that L_C
 lacks. `PieceTagger.begin_from` then copies the encoder, and the output weights of the types that both corpora have. A

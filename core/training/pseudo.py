@@ -3,7 +3,7 @@
 A teacher labels the sentences, and students are trained on its confident labels. The loss accepts any tag for the other
 tokens that may belong to an entity (`text.sentence.Partial`). In self-training the first teacher was trained on L_C. In
 distant supervision it was trained on sentences that contain names from the user's lists. A student replaces its teacher
-only if its dev F1 is higher. The folder of a seed has
+only if the student's dev F1 is higher than the teacher's. The folder of a seed has
 
 NAME/               checkpoints of a stage; removed when the stage has ended
 NAME.safetensors    weights of the stage's tagger, whose presence shows that the stage has ended
