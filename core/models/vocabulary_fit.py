@@ -1,7 +1,6 @@
 """Fit of a tokenizer's vocabulary to a text: unknown pieces, pieces per word, lost capitals.
 
-All text that the vocabulary lacks becomes the same unknown piece, so the encoder cannot distinguish its
-words.
+The encoder cannot distinguish texts that the vocabulary lacks, because they all become the same unknown piece.
 """
 
 import re
