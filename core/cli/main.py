@@ -136,15 +136,15 @@ def _takes_value(command: click.Command) -> dict[str, bool]:
     envvar="WINNOW_ON",
     expose_value=False,
     callback=lambda context, option, value: machine.compute_on(value),
-    help="Where to compute chunks and the steps of an experiment: local (one process), ray (all cores and GPUs of this "
-    "machine) or ray:HOST:PORT (a cluster that this machine has joined).",
+    help="Where to compute parts of a run and steps of an experiment: local (one process), ray (all cores and GPUs of "
+    "this machine) or ray:HOST:PORT (a cluster that this machine has joined).",
 )
 @click.option(
     "--mixed",
     is_flag=True,
     expose_value=False,
     callback=lambda context, option, value: machine.allow_mixed(value),
-    help="Accept workers with other processors or versions. Results then agree to about 4 digits, not to the byte.",
+    help="Accept workers with other processors or versions. Results are then equal to about 4 digits, not exactly.",
 )
 @click.pass_context
 def main(context: click.Context, home: str | None, project: str | None, device: str | None) -> None:

@@ -158,7 +158,10 @@ def remove_everything(reference: str, as_json: bool) -> None:
     First print a note that counts everything to remove. On a terminal, the user must confirm the removal.
     """
     doomed = removals.removal(reference)
-    echo(f"note: to be removed: {doomed.in_words}; kept: original files, downloads, copies in other folders", err=True)
+    echo(
+        f"note: this will remove {doomed.in_words}, but no original files, downloads or copies in other folders",
+        err=True,
+    )
     if sys.stdin.isatty() and not as_json and not doomed.active:
         click.confirm("Remove all of it?", abort=True, err=True)
     gone = removals.remove_everything(reference)

@@ -109,7 +109,9 @@ def draw(
     sentences = [words for text in _texts(corpora, rows, report) if (words := cut(text.lower() if lowercase else text))]
     n_tokens = sum(map(len, sentences))
     if not (n_tokens or part):
-        raise CorpusError(f"{name}: no sentence holds a token, so there is nothing to compare; give a corpus of text.")
+        raise CorpusError(
+            f"{name}: no sentence contains a token, so there is nothing to compare; give a corpus of text."
+        )
     return Sample(name=name, sentences=sentences, n_tokens=n_tokens, seed=seed, whole=len(rows) == len(sizes))
 
 

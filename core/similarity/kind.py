@@ -53,19 +53,19 @@ class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
     )
     min_source_tokens: int = option(
         10_000,
-        "A source with fewer tokens is too small to compare. It is left out and does not lower the cap of the others.",
+        "A source with fewer tokens is too small to compare. It is left out, so that more text of the others is used.",
         unit="tokens",
         ge=1,
     )
     target_tokens: int = option(
         100_000,
-        "Most tokens drawn from every target; word vector variance (WVV) grows with this number.",
+        "Maximum number of tokens drawn from every target; word vector variance (WVV) grows with this number.",
         unit="tokens",
         ge=1,
     )
     draws: int = option(3, "Number of samples drawn from every source; their spread is shown.", ge=1, le=20)
     sizes: int = option(
-        2, f"Further points of the size curve, each with 1/{SHRINK} of the tokens of the one before.", ge=0, le=6
+        2, f"Further points of the size curve, each with 1/{SHRINK} of the tokens of the point before.", ge=0, le=6
     )
     parts: int = option(
         8,

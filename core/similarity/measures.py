@@ -28,7 +28,7 @@ _ENGLISH = 0.2
 class PplOptions(Config):
     """Options of `ppl`."""
 
-    order: int = option(5, "Longest n-gram the language model counts.", unit="tokens", ge=1, le=7)
+    order: int = option(5, "Length of the longest n-gram that the language model counts.", unit="tokens", ge=1, le=7)
     skip_end: bool = option(False, "Do not count the end of a sentence as a token. KenLM counts it.")
 
 
@@ -48,11 +48,11 @@ class Ppl:
     summary: ClassVar[str] = "How unexpected the target's sentences are to an n-gram model of the source."
     looks_at: ClassVar[str] = "word sequences"
     columns: ClassVar[Mapping[str, str]] = {
-        "sum": "sum over sentences, exactly the formula in the paper",
+        "sum": "sum over sentences, which is the literal formula in the paper",
         "median": "median over sentences; a few extreme sentences dominate the mean",
         "corpus": "perplexity of the target as one text",
-        "known": "mean over sentences, unknown words left out",
-        "oov": "tokens of the target that the source does not know, %",
+        "known": "mean over sentences, without unknown words",
+        "oov": "share of the target's tokens that do not occur in the source, %",
     }
     Options: ClassVar[type[Config]] = PplOptions
 
@@ -73,9 +73,7 @@ class Ppl:
                 "perplexity; give a larger source."
             )
         if oov == 100:
-            report.note(
-                f"perplexity: the source contains no word of {target.name}, so the value has no further meaning."
-            )
+            report.note(f"perplexity: the source contains no word of {target.name}, so the value is meaningless.")
         # Without unknown words, some sentences are empty and have no perplexity. Leave them out of the mean.
         known = scores.perplexities(count_end=self._end, exclude_oov=True)
         columns = {
@@ -108,8 +106,8 @@ class Tvc:
     summary: ClassVar[str] = "Share of the target's distinct words that occur in the source at all."
     looks_at: ClassVar[str] = "vocabulary"
     columns: ClassVar[Mapping[str, str]] = {
-        "overlap": f"Jaccard overlap of the two vocabularies without function words, words in at least {FREQUENT} "
-        "sentences, % (near Gururangan et al. 2020)"
+        "overlap": "Jaccard overlap, %, of the two vocabularies, without function words and words in fewer than "
+        f"{FREQUENT} sentences (similar to Gururangan et al. 2020)"
     }
     Options: ClassVar[type[Config]] = Config
 
@@ -194,7 +192,7 @@ class Tvcc:
         content = self._content[target.name]
         if not content:
             raise CorpusError(
-                f"{target.name}: holds no content word according to the {self._tagger.name}; leave tvcc out."
+                f"{target.name}: contains no content word according to the {self._tagger.name}; leave tvcc out."
             )
         english = sum(word.lower() in FUNCTION_WORDS for word in chain.from_iterable(target.sentences))
         # Only warn: all taggers are for English, but find "content words" in any language.

@@ -86,7 +86,7 @@ def read_answers(text: str, name: str = "the table") -> list[Answer]:
             )
         )
     if not answers:
-        raise ReadError(name, None, "holds no answer; give one per line below the header.")
+        raise ReadError(name, None, "contains no answer; give one per line below the header.")
     return answers
 
 

@@ -71,8 +71,8 @@ def judge_named(reference: str, measures: Sequence[str] = ()) -> Judgement:
         if own := judge_own(reference, measures):
             return own
         raise ConfigError(
-            f"{reference}: no finished experiment has a variant vectors:SOURCE or lm:SOURCE of a source of this run, "
-            "and one of its targets as the task corpus or the training set; run such an experiment first."
+            f"{reference}: no finished experiment has a variant vectors:SOURCE or lm:SOURCE with a source of this run, "
+            "and a target of this run as task corpus or training set. Run such an experiment first."
         )
     path = Path(reference)
     try:

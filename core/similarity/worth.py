@@ -230,7 +230,7 @@ def read_table(text: str, name: str = "the table") -> Pasted:
     """Read a pasted table. name: its name, for errors. Errors: ReadError, which names the line and says what to do."""
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) < 2:
-        raise ReadError(name, None, "holds no rows; paste a header line and one line per target and source.")
+        raise ReadError(name, None, "has no rows; paste a header line and one line per target and source.")
     # If two signs are equally frequent, prefer the tab and then the semicolon, because a number may contain a comma.
     sign = max("\t;,", key=lines[0].count)
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=sign, skipinitialspace=True)]
@@ -241,7 +241,7 @@ def read_table(text: str, name: str = "the table") -> Pasted:
     for line, row in enumerate(rows[1:], 2):
         if len(row) != len(header):
             raise ReadError(
-                name, line, f"has {len(row)} columns, but the header has {len(header)}; add or remove some."
+                name, line, f"has {len(row)} columns, but the header has {len(header)}; add or remove columns."
             )
         key = (row[columns["target"]], "None" if row[columns["source"]].lower() in _NONE else row[columns["source"]])
         if not all(key) or key in cells:
@@ -282,7 +282,7 @@ def _assemble(header: Sequence[str], cells: Mapping[tuple[str, str], Mapping[str
     measures = {column: measure for column in header if (measure := _direction(column))}
     if not measures:
         known = ", ".join(MEASURES)
-        raise ReadError(name, 1, f"has no column of a measure ({known}, or NAME:low or NAME:high for another one).")
+        raise ReadError(name, 1, f"has no column with a measure; add one called {known}, or NAME:low or NAME:high.")
     if len(sources) < 2:
         raise ReadError(name, None, "has fewer than two sources, so there is nothing to choose; add lines.")
 

@@ -46,7 +46,7 @@ class WvvOptions(Config):
     window: int = option(5, "Context words on either side.", unit="words", ge=1, le=50)
     negative: int = option(5, "Negative samples per positive example.", unit="words", ge=1, le=50)
     min_count: int = option(5, "Words of the source that occur less often get no vector.", unit="occurrences", ge=1)
-    skipgram_epochs: int = option(5, "Epochs over the source, and again over the target.", ge=1, le=100)
+    skipgram_epochs: int = option(5, "Epochs of training on the source, and again on the target.", ge=1, le=100)
     workers: int = option(1, "Threads; results are reproducible only with 1.", ge=1, le=64)
 
 
@@ -67,10 +67,10 @@ class Wvv:
     summary: ClassVar[str] = "How far the source's word vectors move when training continues on the target."
     looks_at: ClassVar[str] = "contexts of words"
     columns: ClassVar[Mapping[str, str]] = {
-        "wvv_eq": "mean over all words of the source and all dimensions, exactly the formula in the paper",
+        "wvv_eq": "mean over all words of the source and all dimensions, the literal formula in the paper",
         "wvv_l2": "mean distance over the words in both corpora",
         "shared": "words in both corpora",
-        "covered": "share of the target's running words that have a vector of the source",
+        "covered": "share of the target's words, with repetitions, that have a vector of the source",
     }
     Options: ClassVar[type[Config]] = WvvOptions
 
@@ -223,7 +223,7 @@ class VectorsConfig(WvvOptions):
     """Options of a `vectors` run: the corpus, and the training of its vectors."""
 
     corpus: str = option(..., "Corpus to learn word vectors from.", corpus=True)
-    cap_tokens: int = option(0, "Most tokens to use; 0: all.", unit="tokens", ge=0)
+    cap_tokens: int = option(0, "Maximum number of tokens to use; 0: all.", unit="tokens", ge=0)
     seed: int = option(0, "Seed of the random sample and of the vectors.", ge=0)
 
 

@@ -36,7 +36,7 @@ def lacking(sentences: int, more: int, seeds: int) -> str:
         return f"the training set has {count(sentences, 'sentence')}; an estimate needs {LEAST}"
     if more > FURTHEST * sentences:
         return f"{more:,} more sentences are more than the training set has ({sentences:,}), too many for an estimate"
-    return "" if seeds > 1 else "one seed shows no spread; give three"
+    return "" if seeds > 1 else "one seed does not show the spread between seeds; give three"
 
 
 def expected(tables: Mapping[int, Sequence[Evaluation]], more: int) -> Forecast | str:

@@ -42,7 +42,7 @@ def count(
     names = tuple(sorted(occurring if types is None else types))
     # Raise an error, because ignoring spans of other types would silently change the score.
     if unknown := occurring - set(names):
-        raise ValueError(f"types {sorted(unknown)} occur and are not among {names}")
+        raise ValueError(f"types {sorted(unknown)} occur, but are not among the types to count, {names}")
     column = {name: i for i, name in enumerate(names)}
     tables = np.zeros((3, len(spans), len(names)), dtype=np.int32)
     for row, (truth, guess) in enumerate(spans):

@@ -252,9 +252,9 @@ def described(gap: Difference, without: str, unit: str) -> tuple[Described, str]
     """
     where = {1: "the whole interval is above 0", 0: "the interval includes 0", -1: "the whole interval is below 0"}
     return DESCRIBED[gap.sign], (
-        f"Against {without} {_points(gap)}: {where[gap.sign]}. This variant trains nothing, so the interval is over "
-        f"the {unit} of none and the test sentences. The planned test does not include this variant, and the "
-        "interval is not corrected for the other comparisons."
+        f"Against {without} {_points(gap)}: {where[gap.sign]}. This variant trains nothing, so its interval only "
+        f"includes the variation of the {unit} of none and of the test sentences. The planned test does not include "
+        "this variant, and the interval is not corrected for the other comparisons."
     )
 
 

@@ -46,7 +46,7 @@ _MIXED = """
 
 This tagger was trained on a learnt mix of its layers (`mix.weights`, `mix.gamma` in `model.safetensors`). The pipeline
 above ignores the mix and reads only the last layer. Dev F1 in percent: {mixed:.2f} with the mix, {last:.2f} with the
-pipeline. For use without Winnow, train with another value of `layers`.
+pipeline. For use without Winnow, train a tagger with another value of `layers`.
 """
 
 _DECODINGS = ("F1, viterbi", "F1, argmax", "F1, cited_scorer", "F1, constrained")
@@ -83,7 +83,7 @@ _WORDS = f"""
 _NAMES = """
 ## Dictionary
 
-`names.json` holds the names that the tagger looks up. Anyone with this folder can read them. Other software ignores
+`names.json` contains the names that the tagger looks up. Anyone with this folder can read them. Other software ignores
 this file, so the tagger scores lower there.
 """
 _SPANS = f"""
@@ -123,7 +123,7 @@ def card(
     kept_epoch = "last" if config.training(len(job.corpus(config.train))).last else "best"
     begun = f"fine-tuned from `{config.init}`" if on_encoder else f"({config.network}) trained from random weights"
     about = (
-        f"A named-entity tagger {begun}. This folder holds seed {kept.seed}, the best of "
+        f"A named-entity tagger {begun}. This folder contains the tagger of seed {kept.seed}, the best of "
         f"{len(outcomes)} on dev, with the weights of its {kept_epoch} epoch."
     )
     library = "library_name: transformers\n" if config.network == "encoder" else ""
@@ -149,7 +149,7 @@ def _use(config: FinetuneConfig, kept: SeedOutcome, too_long: TooLong | None) ->
     last = kept.last_layer
     mixed = "" if last is None else _MIXED.format(mixed=kept.dev.micro_f1, last=last)
     only_here = [*(["the mix of layers"] if mixed else []), *(["neighbouring sentences"] if config.context else [])]
-    argmax = "`argmax` above" + (f", which reads {' and '.join(only_here)} too" if only_here else "")
+    argmax = "`argmax` above" + (f", which also uses {' and '.join(only_here)}" if only_here else "")
     others = by_others(kept.dev.decodings, last, context=config.context)
     names = _NAMES if config.dictionary else ""
     return _USE.format(argmax=argmax) + others + mixed + _alone(config.context) + names
@@ -200,7 +200,7 @@ def _confidence(config: FinetuneConfig, kept: SeedOutcome) -> str:
     if not config.within_bioes and config.network != "span":
         among = (
             " It was fitted for decoding over all tag sequences, as in training, so use `predict --no-constrained`. "
-            "Confidences of plain `predict` may be off; `evaluate` reports by how much."
+            "Without this option, confidences may be wrong; `evaluate` reports their calibration error."
         )
     return (
         "\n## Confidence\n\nThe confidence of an entity is its probability under the tagger, at a temperature of "

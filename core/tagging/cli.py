@@ -218,7 +218,7 @@ def _scores(run: Run) -> list[str]:
 
 @click.command("errors")
 @click.argument("run_id")
-@click.option("--seed", type=int, help="Seed of a `finetune` run whose tagger to show; the first by default.")
+@click.option("--seed", type=int, help="For a `finetune` run: seed of the tagger to show. Default: the first seed.")
 @click.option(
     "--kind", "kinds", multiple=True, callback=several, help=f"Only mistakes of these kinds: {', '.join(MISTAKES)}."
 )

@@ -26,16 +26,17 @@ class WordVectorOptions(Config):
     )
     assisting_vectors: str = option(
         "",
-        "Learn skip-gram vectors from this corpus too, which has the assisting corpus's language. With share all, they "
-        "serve words that `vectors` lacks; with share sub-word, all words of the assisting corpus.",
+        "Also learn skip-gram vectors from this corpus, in the language of the assisting corpus. With share all, they "
+        "are used for words without a vector from `vectors`; with share sub-word, for all words of the assisting "
+        "corpus.",
         corpus=True,
     )
     imported_vectors: str = option(
-        "", "Instead of vectors: word vectors imported with `vectors add`, by name or run id."
+        "", "Use these word vectors instead of `vectors`: name or run id of an import (`vectors add`)."
     )
-    imported_assisting_vectors: str = option("", "Instead of assisting_vectors: imported word vectors.")
+    imported_assisting_vectors: str = option("", "Use these imported word vectors instead of `assisting_vectors`.")
     skipgram: dict[str, object] = option(
-        {}, "Settings of skip-gram: window=2, dimension=200, negative, min_count, skipgram_epochs."
+        {}, "Skip-gram settings, such as window=2 or dimension=200; also negative, min_count, skipgram_epochs."
     )
 
     def settled(self) -> Self:
@@ -63,7 +64,7 @@ class WordVectorOptions(Config):
         """Raise ConfigError if word vectors are both learnt and imported, so that a word would have two vectors."""
         for learnt, imported in zip(("vectors", "assisting_vectors"), IMPORTED, strict=True):
             if getattr(self, learnt) and getattr(self, imported):
-                raise ConfigError(f"{learnt}, {imported}: a word starts from one vector; choose one of the two.")
+                raise ConfigError(f"{learnt}, {imported}: a word can start from only one vector; choose one option.")
 
 
 class FinetuneConfig(WordVectorOptions, TaggerSettings):
@@ -75,7 +76,9 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
     dev: str = option(..., "Dev set: labelled sentences on which the best epoch is chosen.", corpus=True)
     test: tuple[str, ...] = option((), "Test sets: labelled sentences, each scored once.", corpus=True)
-    seeds: tuple[int, ...] = option((1, 2, 3), "One tagger is trained per seed: 3 for a first look, 5 for a claim.")
+    seeds: tuple[int, ...] = option(
+        (1, 2, 3), "One tagger is trained per seed. Use 3 seeds for a first result, and 5 for a reliable one."
+    )
     stages: Literal["joint", "lpft"] = option(
         "joint",
         "lpft: first train the last layer and the CRF with a frozen encoder, then everything, with the same settings.",
@@ -89,12 +92,14 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     )
     first: str = option(
         "",
-        "encoder, span: another labelled corpus to train on first. Its sentences that are also in dev or test are left "
-        "out. Training on the training set then continues with this encoder, and with the output weights of the types "
-        "that both corpora have.",
+        "encoder, span: another labelled corpus to train on first, without sentences that are also in dev or test. "
+        "Training on the training set then continues with this encoder, and with the output weights of the types that "
+        "both corpora have.",
         corpus=True,
     )
-    first_epochs: int = option(2, "Epochs on `first`; the weights of the last one are kept.", ge=1, le=100)
+    first_epochs: int = option(
+        2, "Epochs of training on `first`; the weights of the last epoch are kept.", ge=1, le=100
+    )
     type_map: tuple[str, ...] = option(
         (), "OLD=NEW renames a type of `first` to a type of the training set (PER=person); OLD= leaves the type out."
     )
@@ -118,8 +123,8 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     )
     assisting_types: tuple[str, ...] = option(
         (),
-        "bilstm, charcnn: all types of the corpus that the assisting sentences come from. If they differ from the "
-        "training set's types, the assisting sentences get their own output layer.",
+        "bilstm, charcnn: all entity types of the corpus that the assisting sentences come from. If these types differ "
+        "from those of the training set, the assisting sentences get a separate output layer.",
     )
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
@@ -144,7 +149,7 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     @classmethod
     def _seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
         if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
-            raise ConfigError(f"seeds: {seeds} must be different whole numbers from 0 on, at least one.")
+            raise ConfigError(f"seeds: {seeds} are not allowed; give one or more different whole numbers, at least 0.")
         return seeds
 
 
@@ -207,9 +212,9 @@ def check_settings(config: TaggerSettings) -> None:
     if config.lora and layers.startswith("reinit"):
         raise ConfigError(f"lora: does not train the layers that {layers} resets; set lora to 0, or layers to last.")
     if config.in_turn and network != "charcnn":
-        raise ConfigError(f"in_turn: works with charcnn only, and the network is {network}; choose charcnn.")
+        raise ConfigError(f"in_turn: works with charcnn only, but the network is {network}; choose charcnn.")
     if (config.beta or config.gamma) and network != "span":
-        raise ConfigError(f"beta, gamma: need spans, and the network is {network}; choose span.")
+        raise ConfigError(f"beta, gamma: need the network span, but the network is {network}; choose span.")
     if config.context and network not in ON_ENCODER:
         raise ConfigError(f"context: {network} reads one sentence at a time; choose the network encoder.")
     if 2 * config.context >= config.max_length:

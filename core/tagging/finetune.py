@@ -163,10 +163,11 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
         job.context.note("context: no training sentence names its document, so none has neighbouring sentences.")
     seen, rest = types_of(train), types_of(dev, *tests)
     if not seen:
-        raise CorpusError(f"{corpora[0].name}: no sentence holds an entity, so there is nothing to learn.")
+        raise CorpusError(f"{corpora[0].name}: no sentence contains an entity, so there is nothing to learn.")
     if missing := sorted(rest - seen):
         job.context.note(
-            f"{', '.join(missing)}: not in the training set, so no tagger can find them; they count as missed."
+            f"{', '.join(missing)}: these types are not in the training set, so no tagger can find their entities, and "
+            "all of them count as missed."
         )
     borrowed = borrow(config, job, sorted(seen), model_folder(config.states, job))
     overlap = find_overlap(corpora[0], corpora[1:], job)
@@ -221,7 +222,7 @@ def _first(config: FinetuneConfig, job: Job, types: Collection[str]) -> Sequence
     corpus, names = learnable(config.first, (config.dev, *config.test), job), parse_map(config.type_map)
     sentences = [renamed(sentence, names) for sentence in in_context(labelled(corpus), config.context)]
     if not (own := types_of(sentences)):
-        raise CorpusError(f"{corpus.name}: no sentence holds an entity, so there is nothing to learn first.")
+        raise CorpusError(f"{corpus.name}: no sentence contains an entity, so no first training is possible.")
     both, rest = sorted(own & set(types)), sorted(own - set(types))
     with_scores = f"the output weights of {listed(both)} are reused" if both else "no output weights are reused"
     alone = f"; {listed(rest)} only {'trains' if len(rest) == 1 else 'train'} the encoder" if rest else ""

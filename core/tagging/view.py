@@ -289,7 +289,7 @@ def loading(run_id: str) -> Mapping[str, str]:
     trained = FinetuneConfig.model_validate(store().get(run_id).manifest.config)
     as_evaluated = "constrained" if trained.within_bioes else "viterbi"
     dev = result.read(store().get(run_id), FinetuneResult).dev.decodings
-    whole = f"On the command line, as it was evaluated{_on_dev(dev.get(as_evaluated))}"
+    whole = f"On the command line, decoded as in the evaluation{_on_dev(dev.get(as_evaluated))}"
     asked = {"model": folder, "corpus": "TEXT.txt", "constrained": trained.within_bioes}
     by_winnow = {whole: command("predict", asked)}
     if trained.network != "encoder":  # Other software cannot load Winnow's own networks.
@@ -297,7 +297,7 @@ def loading(run_id: str) -> Mapping[str, str]:
     without, f1s = "the CRF's transitions", dev.get("argmax")
     if trained.layers == "mix":
         without, f1s = f"{without} and the mix of layers", _of_last_layers(run_id, trained.seeds)
-    aside = ", reading the neighbouring sentences, which a pipeline does not" if trained.context else ""
+    aside = ", with neighbouring sentences, which a pipeline does not read" if trained.context else ""
     alone = f"With transformers, without {without}{_on_dev(f1s, aside)}"
     pipeline = (
         "from transformers import pipeline\n\n"

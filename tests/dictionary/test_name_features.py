@@ -80,7 +80,7 @@ def test_tagger_with_a_dictionary_finds_names_that_it_never_saw(corpora: dict[st
     assert found["with"] > 80
     assert found["without"] < found["with"] - 30
     assert not (folders["without"] / "names.json").exists()
-    assert "`names.json` holds the names" in (folders["with"] / "README.md").read_text(encoding="utf-8")
+    assert "`names.json` contains the names" in (folders["with"] / "README.md").read_text(encoding="utf-8")
     tagger, rows = load_tagger(folders["with"]), planted(60, NAMES[::2][8:], 3)
     assert evaluate(rows, tagger.predict(rows, Silent()), ["PER"]).f1() == pytest.approx(found["with"])
     tagger.write(again := tmp_path / "again")

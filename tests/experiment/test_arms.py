@@ -545,7 +545,7 @@ def test_control_of_miner_is_a_plain_span_tagger() -> None:
         with pytest.raises(ConfigError, match=f"{name} needs the network encoder"):
             arms.complete((name,), {}, network)
     for options, words in (
-        ({"arms": ("none",), "finetune": {"beta": 0.1}}, "beta, gamma: need spans"),
+        ({"arms": ("none",), "finetune": {"beta": 0.1}}, "beta, gamma: need the network span"),
         ({"arms": ("miner",), "finetune": {"layers": "mix"}}, "layers: mix needs the network encoder"),
     ):
         with pytest.raises(ConfigError, match=words):

@@ -169,7 +169,7 @@ def test_what_cannot_be_estimated_says_why_and_trains_nothing_for_it(corpora: Li
     assert found
     assert "Not compared here: more labels (which could not be estimated), labels of another corpus," in found.words
     one = line_of(runs.execute("experiment", {**ASKED, "seeds": (1,)}).id)
-    assert one.words == "Not estimated: one seed shows no spread; give three."
+    assert one.words == "Not estimated: one seed does not show the spread between seeds; give three."
 
 
 def test_taggers_that_learn_nothing_leave_no_estimate(corpora: Library) -> None:

@@ -190,7 +190,7 @@ def test_source_without_any_target_word_is_noted() -> None:
     found = each.compare(each.fit(sample(["слово за слово"] * 5), Silent()), sample(["a b c"], "latin"), recorder)
     assert found.columns["oov"] == 100
     assert np.isfinite(found.value)
-    assert recorder.notes == ["perplexity: the source contains no word of latin, so the value has no further meaning."]
+    assert recorder.notes == ["perplexity: the source contains no word of latin, so the value is meaningless."]
 
 
 @given(ENGLISH, ENGLISH)

@@ -53,12 +53,12 @@ def test_table_is_read_with_any_separator_and_optional_f1(sign: str) -> None:
 
 
 BAD = {
-    "": "holds no rows",
-    "target,source,ppl": "holds no rows",
+    "": "has no rows",
+    "target,source,ppl": "has no rows",
     "target,ppl\na,1": "line 1: needs one column called source",
     "target,source,source,ppl\na,x,x,1": "line 1: needs one column called source",
     "target,source,ppl,PPL\na,x,1,1": "two columns with the same name",
-    "target,source,f1\na,x,1\na,y,2": "no column of a measure",
+    "target,source,f1\na,x,1\na,y,2": "no column with a measure",
     "target,source,ppl\na,x,1": "fewer than two sources",
     "target,source,ppl\na,x,1,2": "line 2: has 4 columns, but the header has 3",
     "target,source,ppl\na,x,1\na,x,2": "line 3: lacks a target or a source, or repeats a pair",

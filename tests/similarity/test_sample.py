@@ -52,7 +52,7 @@ def test_several_corpora_are_sampled_as_one_source(corpus: Corpus, seal: Seal, m
     drawn(corpus, seal(["pears are green"]), report=recorder)
     assert [(done, total) for done, total, _ in recorder.progressed] == [(0, 301), (100, 301), (200, 301), (300, 301)]
     assert drawn(seal(["one two", sentence(""), "three"])).sentences == [("one", "two"), ("three",)]
-    with pytest.raises(CorpusError, match="blank: no sentence holds a token"):
+    with pytest.raises(CorpusError, match="blank: no sentence contains a token"):
         drawn(seal([sentence(" ")]), name="blank")
 
 

@@ -168,7 +168,7 @@ def test_poor_sources_give_a_reason_instead_of_nan(piles: dict[str, str], seal: 
     assert "fallback discounts" in rows(found, source="tiny", measure="ppl")[0]["convention"]
     assert found["closest"]["tvc"] == "fruit"
     blank = seal([sentence(" ")], "blank")
-    with pytest.raises(CorpusError, match="blank: no sentence holds a token"):
+    with pytest.raises(CorpusError, match="blank: no sentence contains a token"):
         compared(piles, target=(blank.fingerprint,))
     assert compared(piles, source=(piles["fruit"], blank.fingerprint), measure=("tvc",))["too_small"] == {"blank": 0}
 

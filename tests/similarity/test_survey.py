@@ -55,7 +55,7 @@ def test_last_answer_per_person_counts_in_either_order_of_sources() -> None:
     [
         ("", "has no column target"),
         ("target,a,b\nt,a,b", "has no column answer"),
-        ("target,a,b,answer", "holds no answer"),
+        ("target,a,b,answer", "contains no answer"),
         ("target,a,b,answer\nt,a,b,6", "line 2: the answer is '6'; write 1"),
         ("target,a,b,answer\nt,a,b,4\nt,a,a,4", "line 3: lacks a target or two different sources"),
         ("target,a,b,answer\nt,a", "line 2: lacks a target"),

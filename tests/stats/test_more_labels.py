@@ -135,7 +135,7 @@ def test_what_the_labels_cannot_carry_is_not_estimated() -> None:
     assert lacking(LEAST, LEAST, 2) == ""
     assert lacking(LEAST - 1, 5, 3) == "the training set has 39 sentences; an estimate needs 40"
     assert lacking(100, 101, 3).startswith("101 more sentences are more than the training set has (100)")
-    assert lacking(100, 100, 1) == "one seed shows no spread; give three"
+    assert lacking(100, 100, 1) == "one seed does not show the spread between seeds; give three"
     falls = expected({25: same([60, 61, 62]), 50: same([120, 121, 122]), 100: same([80, 81, 82])}, 50)
     # F1 = 100 * tp / 200, because 200 mentions are found and 200 are true.
     assert falls == "test F1 falls from 60.5 with 50 sentences to 40.5 with 100, by more than chance"

@@ -82,14 +82,14 @@ def test_layer_mix_reports_its_score_without_the_mix(parts: dict[str, Any]) -> N
     card = card_of(run)
     assert f"{outcome.dev.micro_f1:.2f} with the mix, {outcome.last_layer:.2f} with the pipeline" in card
     assert "| layers | mix |" in card
-    assert "(`argmax` above, which reads the mix of layers too)" in card
+    assert "(`argmax` above, which also uses the mix of layers)" in card
     alone = next(what for what in training.loading(run.id) if what.startswith("With transformers"))
     assert f"and the mix of layers (score {outcome.last_layer:.1f} on" in alone
     assert evaluated(run, parts["dev"]) == [pytest.approx(outcome.dev.micro_f1)]
     run = tuned(parts, epochs=1, context=4)
     alone = next(what for what in training.loading(run.id) if what.startswith("With transformers"))
-    assert alone.endswith("on the dev set, reading the neighbouring sentences, which a pipeline does not)")
-    assert "(`argmax` above, which reads neighbouring sentences too)" in card_of(run)
+    assert alone.endswith("on the dev set, with neighbouring sentences, which a pipeline does not read)")
+    assert "(`argmax` above, which also uses neighbouring sentences)" in card_of(run)
     assert "context: no training sentence names its document" in notes(run)
 
 
@@ -117,7 +117,7 @@ def test_single_layer_with_lora_is_saved_as_a_plain_folder(parts: dict[str, Any]
         ({"lora": "4", "network": "bilstm"}, "lora, checkpointing: need an encoder, and bilstm has none"),
         ({"lora": "4", "layers": "reinit:1"}, "lora: does not train the layers that reinit:1 resets"),
         ({"stages": "lpft", "network": "bilstm"}, "lpft freezes an encoder"),
-        ({"beta": 0.1}, "beta, gamma: need spans, and the network is encoder; choose span"),
+        ({"beta": 0.1}, "beta, gamma: need the network span, but the network is encoder; choose span"),
         ({"network": "span", "layers": "mix"}, "layers: mix needs the network encoder"),
         (
             {"network": "span", "hidden": 9},
@@ -358,7 +358,7 @@ def test_tagger_starts_from_imported_vectors_and_reports_coverage(imported: Impo
     wide = imported("wide", "und 1 2")
     for wrong, reason in (
         ({"imported_vectors": "gone"}, r"'gone' is not the name of imported word vectors \(imported: other, own"),
-        ({"vectors": train}, "vectors, imported_vectors: a word starts from one vector; choose one of the two"),
+        ({"vectors": train}, "vectors, imported_vectors: a word can start from only one vector; choose one option"),
         ({"network": "encoder", "hidden": None, "init": "tiny"}, "need the network bilstm or charcnn"),
         ({"imported_vectors": ""}, "need assisting and vectors too"),
         ({"imported_assisting_vectors": wide}, "2 numbers per word, but vectors have 3"),
