@@ -131,19 +131,33 @@ def labels(names: Iterable[str], most: int = 40) -> dict[str, str]:
     return short_names
 
 
-def length_edges(lengths: IntArray, bins: int) -> FloatArray:
+def length_edges(counts: IntArray, bins: int) -> FloatArray:
     """Return the edges `(b + 1,)` of about `bins` bins for a histogram of sentence lengths.
 
     All bins have the same integer width and together reach the 99th percentile. `binned` counts longer sentences in
-    the last bin.
+    the last bin. counts: how many sentences have 0, 1, 2, ... tokens.
     """
-    top = max(int(np.percentile(lengths, 99)) if len(lengths) else 1, 2)
+    top = max(int(quantile(counts, 0.99)) if counts.any() else 1, 2)
     width = max(-(-top // bins), 1)
     return np.arange(0, top + width + 1, width, dtype=np.float64) + 0.5
 
 
-def binned(lengths: IntArray, edges: FloatArray) -> IntArray:
-    """Return the number of sentences per bin, `(b,)`. edges: result of `length_edges`."""
+def binned(counts: IntArray, edges: FloatArray) -> IntArray:
+    """Return the number of sentences per bin, `(b,)`.
+
+    counts: how many sentences have 0, 1, 2, ... tokens. edges: result of `length_edges`.
+    """
     bins = len(edges) - 1
-    index = np.clip((lengths - 1) // int(edges[1] - edges[0]), 0, bins - 1)  # five times as fast as np.histogram
-    return np.bincount(index, minlength=bins)
+    index = np.clip((np.arange(len(counts)) - 1) // int(edges[1] - edges[0]), 0, bins - 1)
+    return np.bincount(index, weights=counts, minlength=bins).astype(np.int64)
+
+
+def quantile(counts: IntArray, share: float) -> float:
+    """Return the quantile of numbers of which only the counts are known, interpolated as by `np.quantile`.
+
+    counts: how often 0, 1, 2, ... occur; at least one occurs.
+    """
+    upto = counts.cumsum()
+    place = share * (int(upto[-1]) - 1)
+    low, high = np.searchsorted(upto, (np.floor(place), np.ceil(place)), side="right")
+    return float(low + (high - low) * (place % 1))

@@ -197,7 +197,7 @@ def _inside(corpus: Corpus, name: str, role: str) -> None:
             bars = plot.type_bars(corpus.types, dark=is_dark())
             st.vega_lite_chart(spec=bars, key=f"corpora.types.{role}", alt=f"Entities by type in {corpus.name}")
     with right:
-        lengths = plot.length_histogram(corpus.lengths(), name, dark=is_dark())
+        lengths = plot.length_histogram(corpora.length_counts(corpus), name, dark=is_dark())
         alt = f"Histogram of sentence lengths of {corpus.name}"
         st.vega_lite_chart(spec=lengths, key=f"corpora.lengths.{role}", alt=alt)
     st.markdown("**Examples**")

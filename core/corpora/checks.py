@@ -371,8 +371,8 @@ def _texture(corpus: Corpus) -> _Texture:
 def _texture_at(path: Path, n: int) -> _Texture:
     cased = [text for text in _sample(path, n) if text.lower() != text.upper()]
     upper = sum(text == text.upper() for text in cased) / max(len(cased), 1)
-    lengths = _at(path, n).lengths()
-    return _Texture(upper=upper, long=float((lengths > LONG_TOKENS).mean()) if len(lengths) else 0.0)
+    counts = _at(path, n).length_counts()
+    return _Texture(upper=upper, long=int(counts[LONG_TOKENS + 1 :].sum()) / max(int(counts.sum()), 1))
 
 
 @lru_cache(64)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import NotRequired, TypedDict, cast, get_args
+from typing import Any, NotRequired, TypedDict, cast, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -298,11 +298,29 @@ class Corpus:
 
     def ids(self) -> IntArray:
         """Return the sentences' ids as numbers, shape (n,), uint64. `f"{id:016x}"` gives `Sentence.id`."""
-        return self.column("id").to_numpy()  # type: ignore[no-any-return]
+        return self._numbers("id", np.uint64)
 
     def lengths(self) -> IntArray:
         """Return the number of tokens per sentence, shape (n,), int32."""
-        return self.column("n_tokens").to_numpy()  # type: ignore[no-any-return]
+        return self._numbers("n_tokens", np.int32)
+
+    def length_counts(self) -> IntArray:
+        """Return how many sentences have 0, 1, 2, ... tokens, shape (longest + 1,). Holds one block in memory."""
+        counts = np.zeros(1, dtype=np.int64)
+        with self.opened() as file:
+            for batch in file.iter_batches(BLOCK, columns=["n_tokens"]):
+                more = np.bincount(batch.column("n_tokens").to_numpy(), minlength=len(counts))
+                more[: len(counts)] += counts
+                counts = more
+        return counts
+
+    def _numbers(self, name: str, dtype: type[np.integer[Any]]) -> IntArray:
+        """Return a numeric column. Reads it in blocks, because Arrow would hold the whole column a second time."""
+        found = bytearray()  # grows in place
+        with self.opened() as file:
+            for batch in file.iter_batches(BLOCK, columns=[name]):
+                found += batch.column(name).to_numpy().astype(dtype, copy=False).data
+        return np.frombuffer(found, dtype=dtype)
 
     @property
     def names(self) -> tuple[str, ...]:

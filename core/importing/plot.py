@@ -6,8 +6,6 @@ Every new browser tab opens this page. Plotly would be six times as large to loa
 from collections.abc import Mapping
 from itertools import pairwise
 
-import numpy as np
-
 from core.charts import (
     COLOURS,
     ENTITY_COLOURS,
@@ -18,22 +16,23 @@ from core.charts import (
     layered,
     length_edges,
     number,
+    quantile,
     shade,
     upright,
 )
 from core.results import IntArray
 
 
-def length_histogram(lengths: IntArray, role: str, *, dark: bool = False) -> Spec:
+def length_histogram(counts: IntArray, role: str, *, dark: bool = False) -> Spec:
     """Draw a histogram of sentence lengths.
 
-    lengths: number of tokens per sentence, shape (n,). role: T_C, D_C, L_C or S_C; it decides the colour.
+    counts: how many sentences have 0, 1, 2, ... tokens. role: T_C, D_C, L_C or S_C; it decides the colour.
     """
-    edges = length_edges(lengths, 30)
-    counts = binned(lengths, edges).tolist()
+    edges = length_edges(counts, 30)
+    heights = binned(counts, edges).tolist()
     rows = [
         {"low": low, "high": high, "n": n, "span": f"{low + 0.5:.0f} to {high - 0.5:.0f}"}
-        for (low, high), n in zip(pairwise(edges.tolist()), counts, strict=True)
+        for (low, high), n in zip(pairwise(edges.tolist()), heights, strict=True)
     ]
     rows[-1]["span"] = f"{edges[-2] + 0.5:.0f} or more"
     bars: Spec = {
@@ -44,13 +43,13 @@ def length_histogram(lengths: IntArray, role: str, *, dark: bool = False) -> Spe
                 "low", "tokens per sentence", bin={"binned": True}, scale={"nice": False}, axis={"grid": False}
             ),
             "x2": {"field": "high"},
-            "y": number("n", "sentences", scale={"domain": [0, HEADROOM * max(*counts, 1)]}),
+            "y": number("n", "sentences", scale={"domain": [0, HEADROOM * max(*heights, 1)]}),
             "tooltip": [{"field": "span", "title": "tokens"}, number("n", "sentences", format=",d")],
         },
     }
     layers = [bars]
-    if len(lengths):
-        median = float(np.median(lengths))
+    if counts.any():
+        median = quantile(counts, 0.5)
         layers.append(upright(median, f"median {median:.0f}", [2, 3], left=bool(median < edges[-1] / 2), dark=dark))
     return layered(layers, 230, dark=dark)
 

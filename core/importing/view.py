@@ -286,6 +286,16 @@ def split_by(corpus: Corpus) -> dict[str, list[str]]:
     return kinds
 
 
+def length_counts(corpus: Corpus) -> IntArray:
+    """Return how many sentences have 0, 1, 2, ... tokens, shape (longest + 1,)."""
+    return _length_counts(corpus.fingerprint)
+
+
+@kept_per_home(64)
+def _length_counts(fingerprint: str) -> IntArray:
+    return library().find(fingerprint).length_counts()
+
+
 def filter_values(corpus: Corpus) -> Mapping[str, Mapping[str, int]]:
     """Return {column: {value: number of sentences}} for the columns to filter by. The most frequent value comes first.
 

@@ -93,11 +93,11 @@ def score_histogram(bins: ScoreBins, chosen: FloatArray, unit: str, prefer: Pref
 
 def lengths_compared(lengths: Mapping[str, IntArray], *, dark: bool = False) -> Spec:
     """Return a chart of sentence lengths, one line per corpus. lengths: {role (S_C, D_C, T_C): `(n,)` tokens}."""
-    edges = length_edges(np.concatenate(list(lengths.values())), 40)
+    edges = length_edges(np.bincount(np.concatenate(list(lengths.values()))), 40)
     names, rows = list[str](), []
     for role, values in lengths.items():
         names.append(f"{plainly(role)}, median {np.median(values):.0f}" if len(values) else plainly(role))
-        shares = binned(values, edges) / max(len(values), 1)
+        shares = binned(np.bincount(values), edges) / max(len(values), 1)
         steps = zip(edges.tolist(), [*shares.tolist(), float(shares[-1])], strict=True)
         rows += [{"low": low, "share": share, "corpus": names[-1]} for low, share in steps]
     colours = {"domain": names, "range": [shade(COLOURS[role], dark=dark) for role in lengths]}

@@ -63,6 +63,7 @@ def test_sealed_text_is_read_in_any_order(
     assert corpus.take(wanted) == [sentences[i] for i in wanted]
     assert [f"{i:016x}" for i in corpus.ids()] == [s.id for s in sentences]
     assert corpus.lengths().tolist() == [len(s.tokens) for s in sentences]
+    assert corpus.length_counts().tolist() == np.bincount(corpus.lengths()).tolist()
 
 
 def test_labels_blocks_and_subsets_keep_their_rows(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,11 +73,14 @@ def test_labels_blocks_and_subsets_keep_their_rows(home: Path, monkeypatch: pyte
     for module in (corpus_module, library_module):
         monkeypatch.setattr(module, "BLOCK", 4)
     library = Library(home)
-    sentences = [plain(f"Row number {i}.") for i in range(11)]
+    sentences = [plain(f"Row number {i} {'!' * i}") for i in range(11)]
     corpus = library.seal(sentences, name="c", origin={})
+    assert corpus.lengths().tolist() == [len(s.tokens) for s in sentences]
+    assert corpus.length_counts().tolist() == np.bincount([len(s.tokens) for s in sentences]).tolist()
     assert [len(batch) for batch in corpus.batches()] == [4, 4, 3]
     assert [s for batch in corpus.batches(3, 9) for s in batch] == sentences[3:9]
     assert [len(batch) for batch in corpus.batches(3, 9)] == [1, 4, 1]
+    assert [f"{i:016x}" for i in corpus.ids()] == [s.id for s in sentences]
     subset = library.subset(corpus, np.array([10, 0, 5, 5, 7]), name="s", origin={"run": "r"})
     assert rows(subset) == [sentences[i] for i in (10, 0, 5, 5, 7)]
 
