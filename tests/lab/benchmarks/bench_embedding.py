@@ -117,11 +117,10 @@ def work_of(encoder: Encoder, texts: list[str]) -> float:
 def matrix_rates() -> dict[torch.dtype, float]:
     """Print and return the FLOP/s of matrix products on the threads in use, the limit of every encoder."""
     rates = dict[torch.dtype, float]()
-    for dtype in (torch.float32, torch.bfloat16):
+    for dtype in dict.fromkeys((torch.float32, pick_dtype("auto", pick_device()))):
         a, b = torch.randn(2048, 384).to(dtype), torch.randn(384, 1536).to(dtype)
         rates[dtype] = 10 * 2 * 2048 * 384 * 1536 / min(seconds(partial(products, a, b)) for _ in range(5))
-    fp32, bf16 = (rate / 1e9 for rate in rates.values())
-    print(f"matrix products: fp32 {fp32:.0f} GFLOP/s, bf16 {bf16:.0f} ({bf16 / fp32:.1f} times as many)")
+    print("matrix products: " + ", ".join(f"{dtype} {rate / 1e9:.0f} GFLOP/s" for dtype, rate in rates.items()))
     return rates
 
 
