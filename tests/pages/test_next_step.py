@@ -114,6 +114,27 @@ def test_the_form_that_decides_has_all_options_of_the_experiment_and_more_replic
     assert preferences.expert() == (what == "rare options")
 
 
+def test_settings_of_the_latest_experiment_on_these_corpora_can_be_filled_in(
+    made: dict[str, str], started_runs: Started, home: Path
+) -> None:
+    base = {name: value for name, value in EXPERIMENT.items() if name not in ("arms", "budgets", "encoder")}
+    asked = {
+        **base,
+        **{name: made[name] for name in ("task", "domain", "train", "dev", "test")},
+        **ASKED["a selection"],
+    }
+    result = ExperimentResult(leaderboard=[finished.ARM_ROW], curve=(), hours={})
+    assert "training.experiment.latest" not in keys(opened(TRAINING, {"training.kind": "experiment"}))
+    finished.finish(home, "experiment", asked, finished.constant(result))
+    elsewhere = {**asked, "dev": made["away"], "seeds": (7, 8)}  # newer, but on another dev set
+    finished.finish(home, "experiment", elsewhere, finished.constant(result))
+    app = opened(TRAINING, {"training.kind": "experiment"})
+    press(app, "training.experiment.latest")
+    press(app, "training.start")
+    [(kind, options)] = started_runs
+    assert (kind, parsed(options)) == ("experiment", parsed(asked))
+
+
 def test_the_button_tells_the_planned_time_and_opens_the_form(
     made: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from core.cards import hindrance
-from core.experiment import find_out
+from core.experiment import find_out, results
 from core.experiment import view as experiments
 from core.experiment.next_step import deciding_options
 from core.importing import view as corpora
@@ -185,7 +185,23 @@ HELD = "Sentences of the dev and test sets and their near duplicates: reading th
 
 def options(kind: str) -> dict[str, Any] | None:
     """Draw the form of a kind of training run and return its options; None while a corpus is missing."""
+    if kind == "experiment":
+        _latest_settings()
     return {"pretrain": _pretrain, "finetune": _finetune, "experiment": experiment.options}[kind]()
+
+
+def _latest_settings() -> None:
+    """Offer the settings of the newest finished experiment on these corpora; with them, its runs are used again."""
+    finished = runs.of_corpora_in_use(runs.own("experiment", state="succeeded"))
+    if latest := next((run for run in finished if not results.removed_inputs(run.id)), None):
+        st.button(
+            "Fill in the settings of the latest experiment",
+            key="training.experiment.latest",
+            icon=":material/history:",
+            on_click=fill,
+            args=(latest.manifest.config,),
+            help="What you change afterwards decides which of its runs are used again.",
+        )
 
 
 def _pretrain() -> dict[str, Any] | None:
