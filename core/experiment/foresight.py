@@ -64,13 +64,24 @@ class PlanChance:
         """Words for the number of tasks of a study, such as " on 3 tasks"; "" for an experiment."""
         return ""
 
+    def in_words(self) -> str:
+        """Return the plan in words, such as "6 replicates, 4 taggers each, analysed after 3, 6"."""
+        taggers = f", {self.taggers} taggers each" if self.taggers > 1 else ""
+        looks = f", analysed after {', '.join(map(str, self.looks))}" if len(self.looks) > 1 else ""
+        return f"{count(self.replicates, 'replicate')}{taggers}{looks}"
+
     @property
-    def time_in_words(self) -> str:
-        """Time of the plan in words, with the average time if the plan may end early; "" if unknown."""
+    def takes(self) -> str:
+        """Time that the plan takes, in words, with the average if it may end early; "" if it is not known."""
         if self.seconds is None:
             return ""
         early = f", {duration(self.seconds * self.share)} on average" if self.share < 0.95 else ""
-        return f" and takes {duration(self.seconds)}{early}"
+        return f"{duration(self.seconds)}{early}"
+
+    @property
+    def time_in_words(self) -> str:
+        """End of a sentence on the plan, with its time; "" if it is not known."""
+        return f" and takes {self.takes}" if self.takes else ""
 
 
 def chances_in_words(plans: Sequence[PlanChance], wanted: str, *, cannot: str = "") -> str:
@@ -115,20 +126,33 @@ class Foresight:
     quick: bool
     taggers: int = 1
 
+    @property
+    def wanted(self) -> str:
+        """The planned gain in words, such as "a true +2 of classifier"."""
+        return f"a true {self.effect:+g} of {self.claim}"
+
     def in_words(self) -> str:
-        """Return sentences on the smallest detectable gain, the basis of the forecast, and the chance of each plan."""
+        """Return sentences on the smallest detectable gain, its basis, and each plan's chance of detecting `effect`."""
+        if self.seeds < 2 or not (self.claim and self.plans):
+            return self.summary()
+        return f"{self.summary()} {chances_in_words(self.plans, self.wanted, cannot=self.cannot)}"
+
+    @property
+    def cannot(self) -> str:
+        """The reason why this plan can never show its claim; "" if it can."""
+        return "with one selection and pre-training per variant" if self.quick else ""
+
+    def summary(self) -> str:
+        """Return sentences on the smallest detectable gain and its basis."""
         if self.seeds < 2:
             return (
                 "One seed cannot show a difference, however large: it does not show how far scores vary by chance. "
                 f"Give 3 seeds or more; 3 seeds can detect gains of about {in_points(self.further[3])}."
             )
         more = [self._more(seeds) for seeds in self.further if seeds > self.seeds][:2]
-        wanted = f"a true {self.effect:+g} of {self.claim}"
-        cannot = "with one selection and pre-training per variant" if self.quick else ""
-        chances = f" {chances_in_words(self.plans, wanted, cannot=cannot)}" if self.claim and self.plans else ""
         return (
             f"With {self.seeds} seeds per variant this plan can detect gains of about {in_points(self.points)} or "
-            f"more, in 80 of 100 cases{''.join(f'; {words}' for words in more)}. {self._basis()}{chances}"
+            f"more, in 80 of 100 cases{''.join(f'; {words}' for words in more)}. {self._basis()}"
         )
 
     def _more(self, seeds: int) -> str:

@@ -527,6 +527,10 @@ def test_plan_states_detectable_gain_and_swapped_halves_need_no_task_corpus(
     assert plain("About 9; your budget takes ['10%'].") in [caption.value for caption in app.caption]
     points = in_points(experiments.foresight({**parts, "seeds": (1, 2)}).points)
     assert [points in warning.value for warning in app.warning if "seeds per variant" in warning.value] == [True]
+    own, *larger = experiments.foresight({**parts, "seeds": (1, 2)}).plans
+    assert larger
+    for words, chance in ((f"this one: {own.in_words()}", own), *((each.in_words(), each) for each in larger)):
+        assert f"{words}</td><td>{100 * chance.chance:.0f} of 100 cases" in seen(app)
     choose(app, ("training.experiment.cross", True))
     start(app, ("training.experiment.labels", 5), ("training.experiment.cross.seeds", "1, 2"))
     config = ExperimentConfig.parse(dict(started[0][1]))

@@ -8,6 +8,7 @@ import streamlit as st
 from core.cards import hindrance
 from core.experiment import find_out, results
 from core.experiment import view as experiments
+from core.experiment.foresight import Foresight
 from core.experiment.next_step import deciding_options
 from core.importing import view as corpora
 from core.kinds import KINDS
@@ -25,7 +26,7 @@ from pages.ui.runs.panel import time_machine
 from pages.ui.training import experiment
 from pages.ui.training.fill import fill
 from pages.ui.training.parts import FIRST_EPOCHS, PRESETS, seed_list, settings, several, splits, start_from
-from pages.ui.widgets import config_form, corpus_labels, corpus_picker, listed, plain, size
+from pages.ui.widgets import config_form, corpus_labels, corpus_picker, listed, plain, size, table
 
 LONG = 3600.0  # seconds without a GPU above which the form recommends another preset
 
@@ -51,12 +52,32 @@ def show(kind: str, options: Mapping[str, Any]) -> None:
 
 
 def _foresight(options: Mapping[str, Any]) -> None:
-    """Show the smallest difference that the experiment can detect, as a warning if it has fewer than `FEW` seeds."""
+    """Show the smallest difference that the experiment can detect, as a warning if it has few seeds, and larger plans."""
     foresight = experiments.foresight(options)
     if foresight.seeds < FEW:
-        st.warning(plain(foresight.in_words()), icon=":material/casino:")
+        st.warning(plain(foresight.summary()), icon=":material/casino:")
     else:
-        st.caption(plain(foresight.in_words()))
+        st.caption(plain(foresight.summary()))
+    if foresight.seeds > 1 and foresight.claim and foresight.plans:
+        _chances(foresight)
+
+
+def _chances(foresight: Foresight) -> None:
+    """Show in how many of 100 cases this plan, and larger ones, detect the planned gain."""
+    rows = [
+        {
+            "plan": f"{'' if i else 'this one: '}{plan.in_words()}",
+            "found": f"{100 * plan.chance:.0f} of 100 cases",
+            "time": plan.takes,
+        }
+        for i, plan in enumerate(foresight.plans)
+    ]
+    if foresight.cannot:
+        rows[0]["found"] = f"never, {foresight.cannot}"
+    names = {"plan": "Plan", "found": f"Finds {foresight.wanted} in", "time": "Time"}
+    if not any(row["time"] for row in rows):
+        del names["time"]
+    table(rows, names, "What larger plans would find")
 
 
 def _single(kind: str, options: Mapping[str, Any]) -> float | None:
