@@ -641,6 +641,17 @@ def test_speed_measured_on_other_text_gives_estimates_for_the_same_network_only(
     assert training.preflight("finetune", finetune_of(parts, network="bilstm")).seconds is None
 
 
+def test_finished_runs_of_a_planned_experiment_are_named(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    finish(made("calibrate", task=parts["dev"], train=parts["dev"]), TIMED)
+    app = opened(PAGE, EXPERIMENT)
+    planned = experiments.cost(find_out.options())
+    assert "finished already" not in seen(app)
+    steps = (replace(planned.steps[0], finished=True), *planned.steps[1:])
+    monkeypatch.setattr(experiments, "cost_if_known", lambda options: replace(planned, steps=steps))
+    words = f"1 of {len(steps)} runs are finished already"
+    assert words in seen(opened(PAGE, EXPERIMENT))
+
+
 # --- a run, in every state ---
 
 

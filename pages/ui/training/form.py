@@ -101,8 +101,10 @@ def _experiment(options: Mapping[str, Any]) -> float | None:
         return None
     done = sum(step.finished for step in cost.steps)
     with st.container(horizontal=True):
-        st.metric("Runs to make", f"{len(cost.steps) - done:,}", width="content", help=f"{done} are finished already.")
+        st.metric("Runs to make", f"{len(cost.steps) - done:,}", width="content")
         _numbers(cost.wall, cost.memory_gb, cost.disk_gb, "")
+    if done:
+        st.caption(f"{done:,} of {len(cost.steps):,} runs are finished already and are not made again.")
     cards = (
         f" {cost.at_once} runs at once, one per GPU; {duration(cost.seconds)} of GPU time in total."
         if cost.at_once > 1
