@@ -39,7 +39,7 @@ def files() -> list[Path]:
 
 
 def texts(path: Path) -> Iterator[Text]:
-    """Yield the docstrings, the comments (neighbouring lines as one) and the long strings of a file."""
+    """Yield the docstrings, the comments (those on neighbouring lines of their own as one) and the long strings of a file."""
     source = path.read_text(encoding="utf-8")
     rows, tree, docs = source.splitlines(), ast.parse(source), set[int]()
     name = str(path.relative_to(ROOT))
@@ -83,7 +83,8 @@ def _comments(name: str, source: str, rows: list[str]) -> Iterator[Text]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type != tokenize.COMMENT or re.match(r"#\s*(type:|noqa|fmt:|!)", token.string):
             continue
-        if block and token.start[0] != block[-1][0] + 1:
+        trailing = bool(rows[token.start[0] - 1][: token.start[1]].strip())  # a comment after code is a text of its own
+        if block and (trailing or token.start[0] != block[-1][0] + 1):
             yield from joined()
             block = []
         block.append((token.start[0], token.string.lstrip("# ")))
