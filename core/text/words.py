@@ -38,7 +38,6 @@ _SILENT = re.compile(
 # Text without these characters has no marks, no invisible characters and no script without blanks, so a fast path
 # handles it.
 _HARD = re.compile(
-    ""
     "[^\0-\u00ac\u00ae-\u02ff\u0370-\u0482\u048a-\u0590\u1e00-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u20cf\u2100-\u2bff]"
 )
 # What `_plain` changes in a treebank's text: "did n't", "can not", "-LRB-".
