@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 # Number of rows converted to float32 at a time. They stay in a core's cache: 1.5 MB for vectors of 384 numbers.
 BLOCK = 1024
-# number of blocks in each task of a thread
-_TURN = 2
+# Number of blocks in each task of a thread. With 2 instead of 16, a query took about a third longer.
+_TURN = 16
 Query = Literal["raw-mean", "unit-mean", "k-means", "contrastive"]
 # number of D_C's rows from which the mean, the covariance and the quota are estimated
 _SAMPLE = 20_000

@@ -52,7 +52,7 @@ def show(kind: str, options: Mapping[str, Any]) -> None:
 
 
 def _foresight(options: Mapping[str, Any]) -> None:
-    """Show the smallest difference that the experiment can detect, as a warning if it has few seeds, and larger plans."""
+    """Show the smallest gain that the experiment can detect, as a warning if it has few seeds, and larger plans."""
     foresight = experiments.foresight(options)
     if foresight.seeds < FEW:
         st.warning(plain(foresight.summary()), icon=":material/casino:")
