@@ -154,7 +154,7 @@ def task_size(task: Corpus, strategies: Mapping[str, int]) -> Check:
             green, level="red", sentence=f"{what}; the strategy {lacking[0]} is not reliable with fewer than {least}."
         )
     if n < LEAST_TASK:
-        why = f"with fewer than {LEAST_TASK}, scores depend too much on which sentences it contains"
+        why = f"with fewer than {LEAST_TASK}, scores depend too much on single sentences"
         return replace(green, level="amber", sentence=f"{what}; {why}.")
     return green
 
@@ -170,9 +170,9 @@ def task_in_domain(task: Corpus, domain: Corpus) -> Check:
         cure="Choose another domain corpus",
     )
     if inside == covered == 1:
-        return replace(found, level="red", sentence=f"The {words} hold the same sentences, so selection has no effect.")
+        return replace(found, level="red", sentence=f"The {words} have the same sentences, so selection has no effect.")
     if inside >= TASK_INSIDE:
-        why = "they will be selected first, and the encoder learns nothing new from them"
+        why = "these sentences will be selected first, but teach the encoder nothing new"
         return replace(found, level="amber", sentence=f"{found.sentence.removesuffix('.')}; {why}.")
     return found
 
@@ -190,7 +190,7 @@ def budget_fits(budgets: Sequence[str], domain: Corpus) -> Check:
     )
     for budget in map(Budget.parse, budgets):
         if (most := size.get(budget.unit)) is not None and budget.value > most:
-            holds = f"the {ROLE_NAMES['domain']} holds {most:,}"
+            holds = f"the {ROLE_NAMES['domain']} has {most:,}"
             sentence = f"The budget asks for {int(budget.value):,} {budget.unit}, but {holds}."
             return replace(found, level="red", sentence=sentence, final=True)
     return found
@@ -239,7 +239,7 @@ def types_covered(corpora: Mapping[str, Corpus]) -> Check:
         return replace(
             found,
             level="amber",
-            sentence=f"Fewer than {TYPE_ENTITIES} entities: {listed(few)}; their F1 is unreliable.",
+            sentence=f"Types with fewer than {TYPE_ENTITIES} entities, whose F1 is unreliable: {listed(few)}.",
         )
     return found
 
@@ -289,7 +289,7 @@ def upper_case(corpora: Mapping[str, Corpus]) -> Check:
         name="upper case", level="green", sentence="No corpus is all upper case.", cure="Import text in normal case"
     )
     if loud:
-        why = "capitals do not mark names there, and encoders handle such text badly"
+        why = "capitals then do not distinguish names, and taggers are less accurate"
         return replace(found, level="amber", sentence=f"The {listed(loud)} {_is(loud)} all upper case; {why}.")
     return found
 
@@ -305,11 +305,11 @@ def documents(corpora: Mapping[str, Corpus]) -> Check:
         name="documents",
         level="green",
         sentence=f"Sentences are shorter than {LONG_TOKENS} tokens.",
-        cure="Import it again, split into sentences",
+        cure="Import again and split into sentences",
         command="python -m core corpus add FILES --split",
     )
     if long:
-        why = "they look like documents, and are longer than the encoder can read"
+        why = "these are probably whole documents, and longer than the encoder can read"
         sentence = f"Sentences of more than {LONG_TOKENS} tokens: {listed(long)}; {why}."
         return replace(found, level="amber", sentence=sentence)
     return found

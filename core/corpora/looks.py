@@ -137,7 +137,7 @@ def look(file: Path, listing: Listing) -> Look:
     except (WinnowError, OSError, UnicodeError) as error:
         return Look(name=name, bytes=size, problem=reason_for(error, file.name))
     if not sentences:
-        return Look(name=name, bytes=size, problem="it holds no text; choose a file with at least one line of text")
+        return Look(name=name, bytes=size, problem="it has no text; choose a file with at least one line of text")
     n = len(sentences)
     few = sentences[:: max(n // _SAMPLE, 1)]
     lengths = sorted(len(sentence.tokens) for sentence in few)

@@ -123,7 +123,7 @@ class Group:
             exact=all(look.exact for look in self.looks),
             labelled=self.looks[0].labelled,  # equal for all files of a group, see `grouped`
             part=self.role,
-            seen=self.seen + ("; its rows are long and are cut into sentences" if long else ""),
+            seen=self.seen + ("; its long rows will be split into sentences" if long else ""),
             types=tuple(sorted(self.types)),
             long=long,
         )
@@ -277,7 +277,7 @@ def _beside(row: Row, held: Mapping[str, str]) -> Row:
     """
     needs = "train" if row.part == DIVIDE else row.part
     if needs in held:
-        seen = f"a further source: {held[needs]} is the {role_in_words(needs)} of this project already"
+        seen = f"{held[needs]} is already the {role_in_words(needs)} of this project: further source"
         return replace(row, part=SOURCE, seen=seen)
     if row.part == DIVIDE and not held.keys().isdisjoint(LABELS):
         return replace(row, part="train", seen="labelled, and the project already has a dev or test set: training set")
@@ -294,7 +294,7 @@ def _label_parts(groups: Sequence[Group], largest: Group | None) -> Group | None
     family, *others = _ranked(_families(groups), largest)
     for group in (group for other in others for group in other):
         types, own = _types(group), _types(family[0])
-        group.give(UNUSED, f"labelled with {types}, not with {own}: another task; the page Assisting can use it")
+        group.give(UNUSED, f"labelled with {types}, not with {own}: for another task; the page Assisting can use it")
     by_name = defaultdict[str, list[Group]](list)
     for group in family:
         by_name[group.named].append(group)
@@ -329,9 +329,9 @@ def _named_parts(by_name: Mapping[str, Sequence[Group]]) -> None:
 def _divide(groups: Sequence[Group], given: Sequence[str]) -> None:
     """Propose to join labelled files and to divide them into the missing sets. given: sets that exist."""
     sets = labels_in_words(remaining(given))
-    together = ", together" if len(groups) > 1 else ""
+    together = " together" if len(groups) > 1 else ""
     for group in groups:
-        group.give(DIVIDE, f"labelled: divided{together} into {sets}; duplicates stay in one set")
+        group.give(DIVIDE, f"labelled: will be divided{together} into {sets}; duplicates stay in one set")
 
 
 def _families(groups: Sequence[Group]) -> list[list[Group]]:
@@ -403,7 +403,9 @@ def _text_parts(groups: Sequence[Group], labels: Group | None, *, asked: bool) -
         if labels and (seen := _of_the_task(group, domain, labels)):
             group.give("task", seen)
         elif not labels and not asked and group.sentences * SMALL <= domain.sentences and not named:
-            group.give("task", "much smaller than the rest: task corpus, if it is like the text that you will label")
+            group.give(
+                "task", "much smaller than the rest: task corpus, if it is similar to the text that you will label"
+            )
         else:
             group.give("domain", "without labels: joins the domain corpus")
 

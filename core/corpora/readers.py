@@ -192,10 +192,10 @@ def read(
         ledger.close()
     done.end()
     if not report.read:
-        raise ReadError(path.name, None, "it holds no text; choose a file with at least one line of text.")
+        raise ReadError(path.name, None, "it has no text; choose a file with at least one line of text.")
     if not report.kept:
         first = report.problems[0]
-        why = f"{first.reason}; none of the {report.read:,} rows read could be kept."
+        why = f"{first.reason}; none of the {report.read:,} rows could be kept."
         raise OptionsError(first.file, first.line, why)
 
 
@@ -299,7 +299,7 @@ def _kinds(path: Path, listing: Listing, options: ReadOptions, ledger: Ledger) -
     report.format = "+".join(dict.fromkeys(kind.format for kind in known))
     if len({kind.format in LABELLED for kind in known}) > 1:
         raise ReadError(
-            path.name, None, f"it holds labelled and unlabelled files ({report.format}); add them separately."
+            path.name, None, f"it has labelled and unlabelled files ({report.format}); add them separately."
         )
     report.text_column = next((kind.text_column for kind in known if kind.text_column), None)
     report.encoding, report.files = options.encoding, len(listing.files)
@@ -353,7 +353,7 @@ def _panel(
     if options.annotator and options.annotator not in (agreement.annotators if agreement else ()):
         names = ", ".join(agreement.annotators) if agreement else ""
         known_names = f"its annotators are {names}" if names else "no text in it has several annotators"
-        raise OptionsError(path.name, None, f"annotator: {options.annotator!r} is not in it; {known_names}.")
+        raise OptionsError(path.name, None, f"annotator: {options.annotator!r} did not label it; {known_names}.")
     if agreement is None:
         return None, None
     if agreement.equal < agreement.shared and not agreement.taken:

@@ -84,7 +84,7 @@ def format_of(path: Path) -> Format:
         return format_by_ending
     if _ENDING.fullmatch(path.suffix) and not path.is_dir():
         raise ConfigError(
-            f"output: {path.name!r} ends in none of {', '.join(FORMATS)}; choose one of them, or give --format folder."
+            f"output: {path.name!r} has none of the extensions {', '.join(FORMATS)}; use one, or --format folder."
         )
     return "folder"
 
@@ -270,4 +270,4 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         with replacing(path) as file:
             yield file
     except OSError as error:
-        raise PathError(f"{path}: cannot be written ({error.strerror or error}); choose another place.") from error
+        raise PathError(f"{path}: cannot be written ({error.strerror or error}); choose another path.") from error

@@ -216,7 +216,7 @@ def test_a_bad_file_is_a_clear_error_and_leaves_nothing(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--budget", "121"), "asks for 121 sentences, but the domain corpus (D_C) holds 120"),
+        (("--budget", "121"), "asks for 121 sentences, but the domain corpus (D_C) has 120"),
         (("--budget", "some"), "not understood"),
         (("--strategy", "magic"), "choose one of"),
         (("--option", "magic=1"), "magic"),

@@ -46,8 +46,8 @@ def test_small_task_corpus_is_amber_and_red_below_the_number_of_folds(
 @pytest.mark.parametrize(
     ("task", "domain", "level", "words"),
     [
-        (numbered(10), numbered(10), "red", "hold the same sentences"),
-        (numbered(10), [*numbered(10)[::-1], *numbered(10)], "red", "hold the same sentences"),
+        (numbered(10), numbered(10), "red", "have the same sentences"),
+        (numbered(10), [*numbered(10)[::-1], *numbered(10)], "red", "have the same sentences"),
         (numbered(10), numbered(20), "amber", "100% of the sentences of the task corpus (T_C)"),
         (numbered(10), numbered(20, 5), "amber", "50% of"),
         (numbered(10), numbered(20, 6), "green", "40% of"),
@@ -63,7 +63,7 @@ def test_a_task_corpus_equal_to_the_domain_corpus_is_red(
     ("budgets", "level", "words"),
     [
         (("40",), "green", "enough for the budget"),
-        (("41",), "red", "asks for 41 sentences, but the domain corpus (D_C) holds 40"),
+        (("41",), "red", "asks for 41 sentences, but the domain corpus (D_C) has 40"),
         (("280tokens", "10%", "threshold:3"), "green", "enough"),
         (("10%", "281tokens"), "red", "asks for 281 tokens"),
     ],

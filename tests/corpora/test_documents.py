@@ -225,7 +225,7 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "nothing": ("a.docx", lambda: make.docx([]), "has no text"),
     "locked zip": ("a.zip", locked_zip, "protected by a password"),
     "zip bomb": ("a.zip", lambda: make.zipped({"a.txt": b" " * (40 << 20)}), "as a zip bomb does"),
-    "many": ("a.zip", lambda: make.zipped({f"{i}.txt": "x" for i in range(30)}), "holds 30 files, more than 20"),
+    "many": ("a.zip", lambda: make.zipped({f"{i}.txt": "x" for i in range(30)}), "has 30 files, more than 20"),
     "empty zip": ("a.zip", lambda: make.zipped({"a.exe": "x"}), "has no file that can be read"),
 }
 

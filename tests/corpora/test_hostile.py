@@ -157,7 +157,7 @@ def test_a_parquet_footer_with_a_wrong_number_of_rows_is_refused(tmp_path: Path)
     forged = path.read_bytes()
     at = forged.index(b"\x16\xd8\x04", len(forged) - 4 - int.from_bytes(forged[-8:-4], "little"))  # the number 300
     path.write_bytes(forged[:at] + b"\x16\xd6\x04" + forged[at + 3 :])  # 299
-    with pytest.raises(ReadError, match=r"has 300 readable rows, but its footer says 299"):
+    with pytest.raises(ReadError, match=r"has 300 readable rows, but its footer declares 299"):
         load(path)
 
 

@@ -66,7 +66,7 @@ def test_brat_lines_are_sentences_unless_an_entity_crosses_lines(tmp_path: Path)
     write(tmp_path / "b" / "n.txt", text)
     write(tmp_path / "b" / "n.ann", notes)
     write(tmp_path / "b" / "alone.txt", "No notes.\n")
-    with pytest.raises(ReadError, match="none of the 2 rows read could be kept"):
+    with pytest.raises(ReadError, match="none of the 2 rows could be kept"):
         load(tmp_path / "b", format="brat")
     found, report = load(tmp_path / "b", format="brat", keep_lost=True)
     assert [(s.text, s.doc) for s in found] == [("First line.", "n"), ("Second New York line. More.", "n")]

@@ -226,7 +226,7 @@ def test_many_files_of_one_kind_are_one_row() -> None:
     assert apart(names) == [("a.txt",), ("b.txt",), ("mails/1.eml", "mails/2.pdf"), ("mails/list.csv",)]
     [row] = propose([unlabelled("a.jsonl", 20, long=True)]).rows
     assert row.long
-    assert row.seen.endswith("its rows are long and are cut into sentences")
+    assert row.seen.endswith("its long rows will be split into sentences")
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_roles_of_the_project_are_kept(held: Mapping[str, str], wanted: tuple[st
     proposal = propose([unlabelled("new.txt", 500), labelled("new.conll")], held=held)
     assert parts(proposal) == {"new.txt": wanted[0], "new.conll": wanted[1]}
     if wanted[0] == SOURCE:
-        assert "archive is the domain corpus of this project already" in seen(proposal, "new.txt")
+        assert "archive is already the domain corpus of this project" in seen(proposal, "new.txt")
     assert proposal.task_of_train == ("task" not in held and wanted[1] in (DIVIDE, "train"))
 
 

@@ -332,7 +332,7 @@ def test_bad_rows_of_a_table_do_not_affect_others(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", f"n,text\n{rows}")
     found, report = texts(path)
     assert found == ["fine one", "over two lines", "fine six", '5" pipe is fine', 'x"y']
-    unclosed = "a quote opens a cell and is not closed before a separator or a line's end"
+    unclosed = "a quoted cell has no closing quote before a separator or a line's end"
     problems = [(p.line, p.reason.split(", but")[0]) for p in report.problems]
     assert problems == [(5, "3 columns"), (6, "1 columns"), (7, unclosed)]
     assert report.empty == 1

@@ -154,7 +154,7 @@ FORGED = (  # (file, its bytes, words of the error)
     ("a.txt", b"Oslo\tLOC\nBo\n", r"a\.txt line 2: .*FILE=TYPE"),
     ("a.txt", b"Oslo\ttwo words\n", "line 1"),
     ("a.txt", b"Oslo\tLOC\textra\n", "line 1"),
-    ("a.txt", b"\n \n", "holds no text"),
+    ("a.txt", b"\n \n", "has no text"),
     ("a.txt", b"Bo\tPER\n\xff\n", "line 2: .*is not UTF-8"),
     ("a.csv", b'"' + b"x" * 200_000 + b'"\n', "more than 500 letters"),
     ("a.txt", b"x" * 1_100_000, "more than 1,000,000 bytes"),

@@ -70,7 +70,7 @@ def test_a_red_item_stops_a_run_unless_overruled_and_the_run_notes_it(
     assert execute("select", options).id == made.id  # a finished run is not stopped
     words = ("select", "--task", "domain", "--domain", "domain", "--strategy", "random", "--budget", "9")
     code, _, err = command(*words)
-    assert (code, "hold the same sentences" in err) == (2, True)
+    assert (code, "have the same sentences" in err) == (2, True)
     assert command(*words, "--run-anyway", "--json")[0] == 0
 
 
@@ -96,10 +96,10 @@ def test_a_study_and_a_registered_run_stop_at_red_items_unless_overruled(home: P
         lambda: runs.start("study", config.model_dump()),
         lambda: register(recipe, config, store()),
     ):
-        with pytest.raises(ConfigError, match=r"hold the same sentences.*run anyway \(--run-anyway\)"):
+        with pytest.raises(ConfigError, match=r"have the same sentences.*run anyway \(--run-anyway\)"):
             start()
     assert not runs.listed()
-    assert "hold the same sentences" in overruled(register(recipe, config, store(), run_anyway=True))
+    assert "have the same sentences" in overruled(register(recipe, config, store(), run_anyway=True))
 
 
 def test_a_script_that_the_encoder_does_not_know_is_red(seal: Seal) -> None:
@@ -123,5 +123,5 @@ def test_the_command_lists_every_item_and_exits_2_if_one_is_red(command: Command
     assert code == 2
     red = [line for line in out.splitlines() if line.startswith("red ")]
     assert len(red) == 2
-    assert "hold the same sentences" in red[0]
+    assert "have the same sentences" in red[0]
     assert out.splitlines()[0] == red[0]

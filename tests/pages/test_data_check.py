@@ -56,7 +56,7 @@ def test_selection_page_offers_a_valid_budget_for_one_that_is_too_large(
     assert app.button(key="selection.start").disabled
     app.text_input(key="selection.budget").input("81").run()
     assert app.button(key="selection.start").disabled
-    assert "The budget asks for 81 sentences, but the domain corpus (D_C) holds 80." in seen(app)
+    assert "The budget asks for 81 sentences, but the domain corpus (D_C) has 80." in seen(app)
     assert not [box for box in app.checkbox if box.key == "selection.anyway"]
     press(app, "selection.cure.budget")
     assert app.text_input(key="selection.budget").value == "10%"
@@ -93,7 +93,7 @@ def test_training_page_offers_a_valid_budget_for_one_that_is_too_large(
         labels = [sentence(text, [(0, 1, "PARTY")]) for text in contracts(20, seed=seed)]
         corpora.set_role(role, seal(labels, role, labelled=True).fingerprint)
     app = opened("pages/5_Training.py", {"training.kind": "experiment", "training.experiment.budgets": "81"})
-    assert "The budget asks for 81 sentences, but the domain corpus (D_C) holds 80." in seen(app)
+    assert "The budget asks for 81 sentences, but the domain corpus (D_C) has 80." in seen(app)
     assert app.button(key="training.start").disabled
     press(app, "training.cure.budget")
     assert app.text_input(key="training.experiment.budgets").value == "10%"

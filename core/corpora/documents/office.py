@@ -59,7 +59,7 @@ def opened_zip(file: BinaryIO, name: str, most: int, ending: str = "") -> Iterat
 def _bounded(archive: zipfile.ZipFile, name: str, most: int, ending: str) -> None:
     members = archive.infolist()
     if len(members) > MAX_MEMBERS:
-        raise ReadError(name, None, f"holds {len(members):,} files, more than {MAX_MEMBERS:,}; divide it.")
+        raise ReadError(name, None, f"has {len(members):,} files, more than {MAX_MEMBERS:,}; divide it.")
     if any(member.flag_bits & 1 for member in members):
         raise ReadError(name, None, "is protected by a password; save it without one.")
     wanted = [member for member in members if member.filename.endswith(ending)]

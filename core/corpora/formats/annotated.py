@@ -21,19 +21,17 @@ from core.text.sentence import Sentence
 
 SPANS = ("label", "labels", "entities", "ents", "spans", "annotations", "annotation", "denotations")
 TEXTS = ("text", "data", "content", "sentence")
-UNANSWERED = "it has no labels; the labels of an unanswered text are unknown, not O"
-_CLASSES = (
-    "its labels are classes of the whole text, not spans with a start and an end; export a span labelling project"
-)
+UNANSWERED = "the text is not fully labelled, so missing labels are unknown, not O"
+_CLASSES = "its labels are classes of the whole text, not spans with a start and an end; export a project with spans"
 _NUMBERS = (
-    "its labels are numbers, and their names are not in the file; export it from doccano as JSONL (Text label), or"
-    " replace the numbers by names"
+    "its labels are numbers, and their names are not in the file; export the data from doccano as JSONL (Text label),"
+    " or replace the numbers by names"
 )
 _BINARY = (
-    "its answers are about single spans, so the labels of its other words are unknown, not O; label the whole text"
+    "its answers are about single spans, so the labels of other words are unknown, not O; label the whole text"
     " (ner.correct), or keep such texts with --keep-lost"
 )
-_DIALOGUE = "its offsets count within the paragraphs of a dialogue, not within a text; label it with the tag Text"
+_DIALOGUE = "its offsets count within the paragraphs of a dialogue, not within a text; use the tag Text in Label Studio"
 _ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20}://|/data/)\S+")
 # Views of Prodigy in which an answer is about one span, not about the whole text.
 _BINARY_VIEWS = ("ner", "binary")
@@ -213,7 +211,7 @@ def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sen
             ledger.reject(line, reason, str(dict(task)))
             continue
         if text is None or not isinstance(answers, list):
-            ledger.reject(line, 'expected a task with "data" that holds a text, and "annotations"', str(dict(task)))
+            ledger.reject(line, 'expected a task with a text in "data", and with "annotations"', str(dict(task)))
             continue
         given = [a for a in answers if isinstance(a, Mapping) and not any(map(a.get, _CANCELLED))]
         given = [a for a in given if a.get("ground_truth")] or given
@@ -269,7 +267,7 @@ def why_no_spans(tasks: Sequence[Mapping[str, object]]) -> str:
     if "paragraphlabels" in kinds:
         return _DIALOGUE
     what = ", ".join(sorted(kind for kind in kinds if kind.endswith("labels") or kind == "choices")) or "other answers"
-    return f"its tasks have {what}, but no spans of a text; label them with the tags Text and Labels"
+    return f"its tasks have {what}, but no spans of a text; use the tags Text and Labels in Label Studio"
 
 
 def _lists_of(value: object) -> list[Mapping[str, object]]:

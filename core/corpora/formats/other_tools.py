@@ -355,4 +355,4 @@ def object_rows(path: Path, tool: str, ledger: Ledger) -> Iterator[Record]:
         if (record := as_row(row)) is not None:
             yield 1, record
         else:
-            ledger.skip(1, "a text without an answer" if row is None else "an item without text and annotations")
+            ledger.skip(1, "a text without annotations" if row is None else "an item without text and annotations")

@@ -183,7 +183,7 @@ def _rest_of_row(text: str, source: _Pushback, line: int, ledger: Ledger) -> str
         except UnicodeDecodeError as error:
             ledger.undecodable(line, error, text.encode())
             return ""
-    ledger.reject(line, "a quote opens a cell and is not closed before a separator or a line's end", text)
+    ledger.reject(line, "a quoted cell has no closing quote before a separator or a line's end", text)
     return ""
 
 
@@ -363,7 +363,7 @@ def _objects(feed: "_Feed", name: str, ledger: Ledger) -> Iterator[Record]:
         if (record := as_row(value)) is not None:
             yield line, record
         elif value is None:
-            ledger.skip(line, "a text without an answer")
+            ledger.skip(line, "a text without annotations")
         else:
             ledger.reject(line, "not a JSON object in braces", json.dumps(value))
     feed.at += 1
@@ -523,7 +523,7 @@ def _parquet_batches(file: BinaryIO, size: int, path: Path, columns: Sequence[st
             raise ReadError(
                 path.name,
                 None,
-                f"has {rows:,} readable rows, but its footer says {told:,}; it may be damaged or forged. Write it "
+                f"has {rows:,} readable rows, but its footer declares {told:,}; it may be damaged or forged. Write it "
                 "again.",
             )
 

@@ -182,7 +182,7 @@ def from_spans(
     pieces = all_pieces if ledger.options.keep_lost else _gold(all_pieces, [*regions, *overlapping])
     ledger.report.lost += len(all_pieces) - len(pieces)
     if not pieces:
-        ledger.reject(line, "each of its sentences lost an annotation, so none is fully labelled", text)
+        ledger.reject(line, "every sentence lost an annotation, so no sentence is fully labelled", text)
         return
     _keep(ledger, len(pieces))
     starts = [span.start for span in spans]
@@ -222,7 +222,9 @@ def _sound(text: str, spans: Sequence[Span], line: int | None, ledger: Ledger) -
     kept, lost = list[Span](), list[Region]()
     for span in dict.fromkeys(spans):
         if not 0 <= span.start < span.end <= len(text):
-            ledger.reject_span(line, f"a span from {span.start} to {span.end} in a text of {len(text)} characters")
+            ledger.reject_span(
+                line, f"a span from {span.start} to {span.end} is outside of the text of {len(text)} characters"
+            )
             lost.append((0, len(text)))
         elif not text[span.start : span.end].strip():
             ledger.reject_span(line, f"a span of only white space from {span.start} to {span.end}")
@@ -269,7 +271,7 @@ def _composed(
         if composed[start:end].strip():
             new.append(Span(start, end, span.type))
         else:
-            what = f"a span from {span.start} to {span.end} that holds only an accent of the letter before it"
+            what = f"a span from {span.start} to {span.end} that covers only the accent of a letter"
             ledger.reject_span(line, what)
             lost.append((span.start, span.end))
     return composed, new, lost
@@ -391,12 +393,12 @@ def _misfit(text: str, mark: Mark, where: Sequence[Region]) -> str:
     name = f"{mark.name}: " if mark.name else ""
     (start, end), n = (mark.fragments[0][0], mark.fragments[-1][1]), len(text)
     if any(not 0 <= a < b <= n for a, b in where):
-        return f"{name}a span from {start} to {end} in a text of {n} characters"
+        return f"{name}a span from {start} to {end} is outside of the text of {n} characters"
     if not _fits(text, mark, where):
-        return f"{name}the text from {start} to {end} differs from the annotated one; the offsets do not fit this text"
+        return f"{name}the text from {start} to {end} differs from the annotated text; the offsets do not fit this text"
     gaps = [text[a_end:b_start] for (_, a_end), (b_start, _) in pairwise(where)]
     if any(gap.strip() for gap in gaps) or any(a[1] > b[0] for a, b in pairwise(where)):
-        return f"{name}it is discontinuous; only one run of characters can be an entity"
+        return f"{name}the annotation is discontinuous; an entity must be one run of characters"
     return ""
 
 

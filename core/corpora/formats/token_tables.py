@@ -256,7 +256,7 @@ def _without_blanks(tokens: list[str], tags: list[str], line: int, ledger: Ledge
     pairs = zip(tokens, tags, strict=True)
     kept = [(token, tag) for token, tag in pairs if token.strip() or tag.startswith(_BEGINS)]
     if len(kept) < len(tokens):
-        ledger.repair(line, len(tokens) - len(kept), "tokens without a character were left out")
+        ledger.repair(line, len(tokens) - len(kept), "tokens that are only white space were left out")
     return [token for token, _ in kept], [tag for _, tag in kept]
 
 
@@ -289,7 +289,7 @@ class _Column:
             return "chunks or semantic roles"
         if all(value.isdecimal() for value in self.counts):
             return "numbers without names"
-        return "parts of speech" if parts_of_speech(self.counts) else "values that are not entity tags"
+        return "parts of speech" if parts_of_speech(self.counts) else "values in no known spelling of tags"
 
 
 def listed_tags(path: Path, columns: Sequence[str], rows: Sequence[Row], options: ReadOptions) -> Cells | None:

@@ -106,7 +106,9 @@ def _chosen(path: Path, layers: Sequence[_Layer], ledger: Ledger) -> _Layer | No
     taken = taken or next(iter(used.values()), layers[0])
     others = [name.rpartition(".")[2] for name in used if name != taken.name]
     if others and not ledger.panel:
-        ledger.remark(f"the layer {taken.name.rpartition('.')[2]} was read, without other layers ({', '.join(others)})")
+        ledger.remark(
+            f"only the layer {taken.name.rpartition('.')[2]} was read; other layers with spans: {', '.join(others)}"
+        )
     return taken
 
 
