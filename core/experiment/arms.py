@@ -361,7 +361,10 @@ def _skl(name: str, value: str) -> Arm:
         threshold = math.nan
     if not 0 < threshold < math.inf:
         raise ConfigError(f"arms: {name!r} needs a threshold above 0; write for example skl:2.")
-    summary = f"Assisting sentences whose symmetric KL divergence (SKL) is below {threshold:g}."
+    summary = (
+        "The training set, and assisting sentences whose symmetric KL divergence (SKL) from the training set is below "
+        f"{threshold:g}."
+    )
     return Arm(name=f"skl:{threshold:g}", summary=summary, assisting=threshold, without="no assisting sentences")
 
 
@@ -386,7 +389,7 @@ def _base(name: str, value: str) -> Arm:
     if not value.isascii() or not value.isdigit() or not 0 < int(value) <= 10**9:
         raise ConfigError(f"arms: {name!r} needs a number of sentences; write for example {head}:1000.")
     n = int(value)
-    added = f", and {n:,} more {BINS[bin]}" if bin else ": the baseline of the other sets of this size"
+    added = f", and {n:,} more {BINS[bin]}" if bin else ": the baseline of the other training sets of this size"
     return Arm(
         name=f"{head}:{n}",
         summary=f"{n:,} random labelled sentences with a name{added}.",

@@ -118,7 +118,7 @@ def found(ways: Sequence[Way], missing: Sequence[str] = ()) -> Cheapest:
     unknown = "" if _asks(ways) or not gains else " No variant here takes any of your time."
     unknown += f" Not compared here: {_listed(missing)}." if missing else ""
     if machine and machine.worst(by_person) <= _least(ways, machine, by_person):
-        words = f"The cheapest way to the next point is {machine.words(ways)}, because {_because(ways)}."
+        words = f"The cheapest way to gain the next point of F1 is {machine.words(ways)}, because {_because(ways)}."
         return Cheapest(line=machine.name, words=words + unknown)
     times = 0 if machine else _times(ways)
     decide = _decide(times) if times or gains else ""
@@ -128,13 +128,13 @@ def found(ways: Sequence[Way], missing: Sequence[str] = ()) -> Cheapest:
     elif machine:
         parts = [
             _cheapest_in("machine time", machine, ways),
-            "It is not known which way takes the least of your own time.",
+            "It is not known which variant takes the least of your own time.",
             _free(ways),
         ]
     elif person:
         parts = [
             _cheapest_in("your own time", person, ways),
-            "It is not known which way takes the least machine time.",
+            "It is not known which variant takes the least machine time.",
             decide,
         ]
     else:
@@ -152,9 +152,9 @@ def _because(ways: Sequence[Way]) -> str:
     if len(ways) == 1:
         return "it is the only variant besides none"
     if not _asks(ways):
-        return "every other variant here costs more per point, even at the best end of its interval"
+        return "every other variant here costs more per point, even at the upper end of its interval"
     return (
-        "every other variant here costs more machine time per point, even at the best end of its interval, and none "
+        "every other variant here costs more machine time per point, even at the upper end of its interval, and none "
         "costs less of your time"
     )
 
@@ -164,26 +164,26 @@ def _asks(ways: Sequence[Way]) -> bool:
 
 
 def _cheapest_in(whose: str, way: Way, ways: Sequence[Way]) -> str:
-    return f"In {whose}, the cheapest way to the next point is {way.words(ways)}."
+    return f"In {whose}, the cheapest way to gain the next point of F1 is {way.words(ways)}."
 
 
 def _free(ways: Sequence[Way]) -> str:
     """Return a sentence that lists the variants that may gain without a person's time; "" if there are none."""
     names = [way.name for way in ways if way.hi > 0 and not way.person_seconds]
-    return f"These variants may gain and take none of your time: {_listed(names)}." if names else ""
+    return f"These variants take none of your time and may gain: {_listed(names)}." if names else ""
 
 
 def _open(ways: Sequence[Way]) -> str:
     gaining = sorted((way for way in ways if way.lo > 0), key=lambda way: way.worst(by_machine))
     if gaining:
         shown = _listed([way.words(ways) for way in gaining])
-        return f"It is not known which way to the next point is the cheapest. Shown to gain: {shown}."
+        return f"It is not known which variant gains the next point of F1 at the lowest cost. Shown to gain: {shown}."
     among = (
         f"After a correction for {len(ways):,} variants, no variant is"
         if len(ways) > 1
-        else "The variant besides none is not"
+        else "The only variant besides none is not"
     )
-    return f"{among} shown to gain over none, so the cheapest way to the next point is unknown."
+    return f"{among} shown to gain over none, so the cheapest way to gain the next point of F1 is unknown."
 
 
 def _times(ways: Sequence[Way]) -> int:
@@ -196,8 +196,10 @@ def _times(ways: Sequence[Way]) -> int:
 
 def _decide(times: int) -> str:
     if times:
-        return f"At these gains, about {times} times as many replicates would be enough to find the cheapest way."
-    return f"At these gains, even {MOST_TIMES} times as many replicates would not be enough to find the cheapest way."
+        return f"At these gains, about {times} times as many replicates would be enough to find the cheapest variant."
+    return (
+        f"At these gains, even {MOST_TIMES} times as many replicates would not be enough to find the cheapest variant."
+    )
 
 
 def cheapest(board: ExperimentResult, store: RunStore) -> Cheapest | None:

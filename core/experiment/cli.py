@@ -70,12 +70,9 @@ def experiment(
 @json_option
 def demo(as_json: bool) -> None:
     """Run an experiment on the bundled legal sample, up to its verdict. This takes 7 to 17 minutes."""
-    echo("Sample contracts that we wrote: does pre-training on selected sentences help to find parties and", err=True)
-    echo(
-        "dates in them? Three variants with three replicates each: selection, pre-training and tagger are repeated,",
-        err=True,
-    )
-    echo("so you see how much the seed matters. It took 7 and 17 minutes on two machines with two cores.", err=True)
+    echo("Does pre-training on selected sentences help to find parties and dates in invented contracts?", err=True)
+    echo("Three variants are compared. Three replicates of each show how much the seed matters.", err=True)
+    echo("A replicate repeats selection, pre-training and tagger. This takes 7 to 17 minutes on two cores.", err=True)
     run = run_experiment(experiments.demo(), as_json=as_json)
     if run and not as_json:
         echo("To see the result, run `make app` and open the page Results. The whole table is in the run's folder.")
@@ -216,9 +213,9 @@ def study(plan: str | None, plan_only: bool, run_anyway: bool, as_json: bool, **
 @click.command("report")
 @click.argument("run_id")
 @click.option("--output", required=True, type=FILE, help="A .pdf, .docx or .html file.")
-@click.option("--firm", help="Firm on the cover; by default as on the last report.")
-@click.option("--project", help="Project on the cover; by default as on the last report.")
-@click.option("--author", help="Author on the cover; by default as on the last report.")
+@click.option("--firm", help="Firm on the cover; by default the same as in the last report.")
+@click.option("--project", help="Project on the cover; by default the same as in the last report.")
+@click.option("--author", help="Author on the cover; by default the same as in the last report.")
 @click.option("--date", default=deliver.today, help="Date on the cover; by default today.")
 @click.option("--examples/--no-examples", default=False, help="Include three sentences of the test set.")
 @json_option
@@ -358,12 +355,12 @@ def _refuse_unbounded(path: Path, text: str) -> None:
         line = token.start_mark.line + 1
         # Nine lines of aliases can expand to a billion options.
         if isinstance(token, yaml.AliasToken | yaml.AnchorToken):
-            raise ReadError(path.name, line, "refers to another part of the file; write the value out.")
+            raise ReadError(path.name, line, "uses an alias or an anchor of YAML; write the value out.")
         depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
         if n_tokens > _MAX_TOKENS:
             raise ReadError(path.name, line, f"has more than {_MAX_TOKENS:,} YAML tokens; shorten the plan.")
         if depth > _MAX_DEPTH:
-            raise ReadError(path.name, line, "nests too deeply to be a plan; write one option per line.")
+            raise ReadError(path.name, line, "has too many nested levels; write one option per line.")
 
 
 def _keys(node: yaml.MappingNode, file: str, prefix: str = "") -> Iterator[tuple[str, int]]:

@@ -163,7 +163,7 @@ class ExperimentConfig(Config):
     )
     encoder: str = option("minilm", "Encoder of all variants: a Hugging Face name, a folder, or minilm (bundled).")
     axis: tuple[str, ...] = option(
-        (), "encoder:NAME also runs every variant from that encoder, on the same selection and labels."
+        (), "Further encoders, as encoder:NAME; every variant is also run with each, on the same selection and labels."
     )
     preset: Literal["quick", "paper"] = option(
         "quick",
@@ -171,8 +171,8 @@ class ExperimentConfig(Config):
     )
     fixed: Literal["none", "steps", "tokens"] = option(
         "none",
-        "Pre-train every variant for the same number of steps, or word pieces, so that more text is not also more "
-        "training. The variant with the most text sets the number; variants on all of the domain corpus are ignored.",
+        "Pre-train every variant for the same number of steps, or word pieces, so that variants with more text do not "
+        "train for longer. The variant with the most text sets the number, without those on all of the domain corpus.",
     )
     transductive: Literal["none", "dev", "all"] = option(
         "none",
@@ -189,7 +189,7 @@ class ExperimentConfig(Config):
     )
     draws: int = option(
         3,
-        "Random parts of L_C per train size; scores vary more between parts than between seeds.",
+        "Number of random parts of L_C per size in train_sizes; scores vary more between parts than between seeds.",
         ge=1,
     )
     strategies: dict[str, Options] = option({}, "Options of single strategies: {knn: {neighbours: 10}}.")
@@ -203,9 +203,11 @@ class ExperimentConfig(Config):
     )
     sources: tuple[str, ...] = option((), "Corpora that vectors:SOURCE and lm:SOURCE train on.", corpus=True)
     cap_tokens: Caps = option(
-        (), "Number of tokens to use from every source; if you give several, each has its own variants.", unit="tokens"
+        (),
+        "Number of tokens to use from every source; if you give several numbers, each has its own variants.",
+        unit="tokens",
     )
-    assisting: str = option("", "Labelled corpus that the variants all and skl:THRESHOLD borrow from.", corpus=True)
+    assisting: str = option("", "Labelled corpus whose sentences the variants all and skl:THRESHOLD add.", corpus=True)
     transfer: tuple[str, ...] = option(
         (), "Labelled corpora that the variants transfer:CORPUS train on first, before the training set.", corpus=True
     )
@@ -224,18 +226,20 @@ class ExperimentConfig(Config):
         corpus=True,
     )
     llm: Options = option(
-        {}, "Further options of the variants llm:MODEL@ADDRESS: {examples: 8}, or allow_host for another computer."
+        {}, "Further options of the variants llm:MODEL@ADDRESS: {examples: 8}; allow_host permits another computer."
     )
     gazetteer: str = option(
         "", "Corpus with the names that the variant gazetteer looks for, instead of train.", corpus=True
     )
-    difficulty_encoder: str = option("", "Encoder to measure pointwise V-information (PVI) with; by default encoder.")
+    difficulty_encoder: str = option(
+        "", "Encoder to measure pointwise V-information (PVI) with; by default the same as encoder."
+    )
     difficulty: Options = option({}, "Further options of measuring pointwise V-information (PVI): {repeats: 3}.")
     rebuild: Options = option({}, "Further options of rebuilding the labels.")
     skl: Options = option({}, "Further options of scoring assisting sentences: {unit: surface}.")
     vectors: Options = option({}, "Options of learning word vectors: {window: 2, dimension: 200}.")
     imported_vectors: tuple[str, ...] = option(
-        (), "Imported word vectors for variants vectors:NAME; all variants get vectors of their dimension."
+        (), "Imported word vectors for variants vectors:NAME; all variants use vectors of the same dimension."
     )
 
     imports: tuple[str, ...] = option((), "Runs that imported the word vectors.", hidden=True)
@@ -304,7 +308,9 @@ class ExperimentConfig(Config):
         except ConfigError as error:
             raise ConfigError(f"budgets{str(error).removeprefix('budget')}") from error
         if any(budget.unit == "threshold" for budget in parsed):
-            raise ConfigError("budgets: a threshold gives each strategy a different size; give sentences, tokens or %.")
+            raise ConfigError(
+                "budgets: a threshold gives each strategy a different size; give 1000, 50000tokens or 20%."
+            )
         return tuple(dict.fromkeys(map(str, parsed)))
 
     @field_validator("looks")
@@ -436,8 +442,8 @@ class ExperimentConfig(Config):
         marks = set(map(of, barred)) if self.dictionary else set()
         if own := [name for name in self.dictionary if of(name) in marks]:
             raise ConfigError(
-                f"dictionary: {', '.join(own)} is also the training set or held out, so its names would be found too "
-                "often; give a list of other names."
+                f"dictionary: {', '.join(own)} is also the training set or a held-out corpus, so its names would be "
+                "found too often; give a list of other names."
             )
 
     def _check_multipliers(self) -> None:
@@ -450,7 +456,8 @@ class ExperimentConfig(Config):
             )
         if self.claimed is None or not self.claimed.arm.chooses:
             raise ConfigError(
-                "multipliers: measure the worth of a selection; name a strategy as the claim, or leave multipliers out."
+                "multipliers: these measure the worth of a selection; name a strategy as the claim, or leave "
+                "multipliers out."
             )
 
     def _check_looks(self) -> None:
@@ -471,7 +478,7 @@ class ExperimentConfig(Config):
             return
         if estimates := [name for name in self.arms if arms.find(name).more]:
             raise ConfigError(
-                f"arms: {estimates[0]} is estimated from parts of one training set; leave it out, or leave out cross."
+                f"arms: {estimates[0]} needs a single training set, which cross does not have; leave one of them out."
             )
         if self.task:
             raise ConfigError(

@@ -102,7 +102,7 @@ class Cost:
     def person_words(self) -> str:
         """Sentence that states how long a person must label for each variant."""
         if not self.person:
-            return "The computer does all of it; no variant needs work by a person."
+            return "No variant needs work by a person; the computer does everything."
         times = [f"{line} takes {duration(seconds)}" for line, seconds in self.person.items()]
         return f"For labelling, {listed(times)} of your time; the other variants take none."
 

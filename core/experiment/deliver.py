@@ -111,7 +111,7 @@ def model_folder(run_id: str) -> Path:
     """Return the folder of a `finetune` run's model. Errors: ConfigError if the model is missing."""
     run = store().get(run_id)
     if not models.is_here(run):
-        raise ConfigError(f"{run_id}: the model of this run is gone; start the run again.")
+        raise ConfigError(f"{run_id}: the model of this run is missing; start the run again.")
     return models.folder(run)
 
 
@@ -198,7 +198,9 @@ def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, 
     """
     run = store().get(run_id)
     if run.manifest.kind not in REPORTED or run.state().state != "succeeded":
-        raise ConfigError(f"{run_id}: a report needs a finished experiment or study; this run is neither.")
+        raise ConfigError(
+            f"{run_id}: is not a finished experiment or study; name a run that is, because only these have a report."
+        )
     cover = cover or last_cover()
     config = run.manifest.config
     reported: dict[str, Any] = {
@@ -206,7 +208,8 @@ def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, 
         "encoder": config["encoder"],
         "preset": config["preset"],
         "command": command(run.manifest.kind, config),
-        "begun": f"{run.manifest.kind.capitalize()} {run_id}, begun {run.manifest.created[:16].replace('T', ' ')} UTC.",
+        "begun": f"{run.manifest.kind.capitalize()} {run_id}, "
+        f"started {run.manifest.created[:16].replace('T', ' ')} UTC.",
         "finding": finding(run_id),
         "version": run.manifest.versions.get("winnow", __version__),
         "missing": missing(run_id),

@@ -37,7 +37,7 @@ LIMITS: Mapping[float, str] = {
     7200.0: "2 hours",
     36_000.0: "overnight (10 h)",
 }
-BUSY = "The machine was busy when it was timed; the experiment takes less time on an idle machine."
+BUSY = "The machine was busy when its speed was measured; the experiment takes less time on an idle machine."
 # Budget if the project has no selection yet.
 USUAL = "10%"
 # Options that a selection has and a scoring run does not have.
@@ -276,7 +276,7 @@ def plan(asked: Mapping[str, object], within: Sequence[Affordable] = ()) -> Plan
     if weak and within and not stronger:
         longest = duration(max(LIMITS))
         none = f" No plan of up to {longest} detects this gain in 80 of 100 cases; more labelled text would help more."
-    several = f", with {config.taggers} taggers each time" if config.taggers > 1 else ""
+    several = f" with {config.taggers} taggers each time" if config.taggers > 1 else ""
     amount = f"{int(budget):,} sentences" if budget.isdecimal() else budget
     time = "How long it takes is not known yet."
     with suppress(RunError):
@@ -285,8 +285,8 @@ def plan(asked: Mapping[str, object], within: Sequence[Affordable] = ()) -> Plan
             time += f" {BUSY}"
     return Plan(
         options=asked,
-        compared=f"Three taggers are compared: yours as it is; one pre-trained on {amount} of "
-        f"{corpus_name(config.domain)}, drawn at random; and one pre-trained on as much text selected by {strategy}. "
+        compared=f"Three taggers are compared: one without further pre-training; one pre-trained on {amount} of "
+        f"{corpus_name(config.domain)}, drawn at random; and one pre-trained on as much text, selected by {strategy}. "
         f"Each is repeated from the start {len(config.seeds)} times{several}, trained on {corpus_name(config.train)} "
         f"and tested on {corpus_name(config.test)}.",
         alike=prevalence.before(asked),

@@ -90,12 +90,12 @@ def chances_in_words(plans: Sequence[PlanChance], wanted: str, *, cannot: str = 
     wanted: the gain to detect, in words. cannot: the reason why the first plan can never detect the gain; "" if it can.
     """
     asked, *others = plans
-    first = f"This plan finds {wanted} in {100 * asked.chance:.0f} of 100 cases"
-    first = f"{f'This plan cannot show {wanted}, {cannot}' if cannot else first}{asked.time_in_words}"
+    first = f"This plan detects {wanted} in {100 * asked.chance:.0f} of 100 cases"
+    first = f"{f'This plan cannot detect {wanted}, {cannot}' if cannot else first}{asked.time_in_words}"
     for plan in others:
         looks = f", analysed after {', '.join(map(str, plan.looks))}" if len(plan.looks) > 1 else ""
         looks += f", with {plan.taggers} taggers each" if plan.taggers > 1 else ""
-        first += f"; a plan with {plan.replicates} replicates{plan.on}{looks}{',' * bool(looks)} finds it in "
+        first += f"; a plan with {plan.replicates} replicates{plan.on}{looks}{',' * bool(looks)} detects it in "
         first += f"{100 * plan.chance:.0f} of 100{plan.time_in_words}"
     return f"{first}."
 
@@ -128,8 +128,8 @@ class Foresight:
 
     @property
     def wanted(self) -> str:
-        """The planned gain in words, such as "a true +2 of classifier"."""
-        return f"a true {self.effect:+g} of {self.claim}"
+        """The planned gain in words, such as "a true gain of 2 points by classifier"."""
+        return f"a true gain of {gain_in_words(self.effect)} by {self.claim}"
 
     def in_words(self) -> str:
         """Return sentences on the smallest detectable gain, its basis, and each plan's chance of detecting `effect`."""
@@ -176,7 +176,7 @@ class Foresight:
             moves += f" and by {self.spread.pretrainings:.1f} more from pre-training to pre-training{sort}"
         test = f"the test set has {self.spread.n_sentences:,} sentences"
         if self.spread.swapped:
-            test = f"all {self.spread.n_sentences:,} labelled sentences are tested on, one half after the other"
+            test = f"all {self.spread.n_sentences:,} labelled sentences are test sentences, one half after the other"
         more = "" if self.spread.trainings else "; they differ more after few epochs"
         return f"{self.basis}: {moves}{more}; {test}."
 
@@ -500,7 +500,11 @@ def settled_by(open_: Open, each: str = "") -> str:
     """Return sentences with the next step for an open difference. each: " on each task" for a study."""
     gain = f"a true gain of {gain_in_words(open_.effect)}"
     if open_.ruled_out or open_.has_power:
-        why = "the range of the true difference ends below it" if open_.ruled_out else "this comparison would detect it"
+        why = (
+            "the interval of the true difference ends below it"
+            if open_.ruled_out
+            else "this comparison would detect it"
+        )
         return f"Next: try something else; {gain} is unlikely, because {why}."
     lacks, enough = open_.lacks, open_.repetitions
     if lacks is None:

@@ -185,10 +185,10 @@ def seconds_per_answer(model: str) -> tuple[float, str]:
     for run in RunStore(home()).list("llm", state="succeeded"):
         found = result.read(run, LlmResult) if run.manifest.config["model"] == model else None
         if found and found.seconds:
-            each, basis = found.seconds / found.sentences, f"From your last run that asked {model}"
+            each, basis = found.seconds / found.sentences, f"From your last run with {model}"
             break
     else:
-        each, basis = ANSWER, f"{model} was not asked here yet, so this is assumed"
+        each, basis = ANSWER, f"No run here has used {model} yet, so this is assumed"
     return each, f"{basis}: {each:.1f} seconds per sentence."
 
 

@@ -312,7 +312,7 @@ class MoreLabels:
         if self.f1 is None or self.interval is None or self.gain is None or self.gain_interval is None:
             return f"Not estimated: {self.why}."
         each = f"{self.person_seconds / self.more:.0f} seconds per sentence"
-        basis = "the median of your answers on Label" if self.measured else "which is assumed"
+        basis = "your median time on the page Label" if self.measured else "which is assumed"
         sizes = ", ".join(f"{size:,}" for size in self.runs)
         return (
             f"An estimate: {self.f1:.1f} [{self.interval[0]:.1f}, {self.interval[1]:.1f}] with "
@@ -724,7 +724,7 @@ def _text(worth: Worth | None) -> str:
     if worth.below:
         return "less than 1 times as much random text: it did not help"
     if worth.beyond:
-        return f"more than {worth.most:.2g} times as much random text (beyond what was run)"
+        return f"more than {worth.most:.2g} times as much random text (more than was run)"
     lo = "less than 1" if worth.lo is None else f"{worth.lo:.2g}"
     hi = f"more than {worth.most:.2g}" if worth.hi is None else f"{worth.hi:.2g}"
     about = f"more than {worth.most:.2g}" if worth.times >= worth.most else f"about {worth.times:.2g}"
@@ -741,7 +741,7 @@ def _labels(worth: Worth | None) -> str:
     if worth.below:
         return f"no {what} (less than 0)"
     if worth.beyond:
-        return f"{most} {what} (beyond what was run)"
+        return f"{most} {what} (more than was run)"
     lo = "less than 0" if worth.lo is None else _more(worth, worth.lo)
     hi = most if worth.hi is None else _more(worth, worth.hi)
     estimate = "less than 0" if worth.times <= 1 else most if worth.times >= worth.most else _more(worth, worth.times)

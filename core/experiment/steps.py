@@ -263,7 +263,7 @@ class Stages:
         if max(config.cap_tokens, default=0) > small.n_tokens:
             raise ConfigError(
                 f"cap_tokens: {small.name} has only {small.n_tokens:,} tokens, but every source must give the same "
-                "number; give at most that, or leave that source out."
+                "number; give at most this number, or leave this source out."
             )
         budgets = {cell.budget for cell in config.cells if cell.arm.source}
         caps = {budget: tokens_read(budget, config.cap_tokens, small.n_tokens) for budget in budgets}

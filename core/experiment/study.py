@@ -73,7 +73,7 @@ class StudyConfig(Config):
 
     train: tuple[str, ...] = option(
         ...,
-        "Training set of every task: labelled sentences (L_C); all options list the tasks in one order.",
+        "Training set of every task: labelled sentences (L_C); all options must list the tasks in the same order.",
         corpus=True,
     )
     dev: tuple[str, ...] = option(..., "Dev set of every task.", corpus=True)
@@ -89,7 +89,7 @@ class StudyConfig(Config):
     seeds: tuple[int, ...] = _same("seeds")
     transfer: tuple[str, ...] = option(
         (),
-        "Labelled corpora for the variants transfer:CORPUS, the same for all tasks; none may be a task's own.",
+        "Labelled corpora for the variants transfer:CORPUS, the same for all tasks; none may belong to a task.",
         corpus=True,
     )
     transfer_epochs: int = _same("transfer_epochs")
@@ -448,7 +448,7 @@ def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], config: St
     if failed := unlearnt_taggers(tasks):
         return f"Train longer first: {failed.words}."
     if not these.dof:
-        return f"The spread between {unit} cannot be estimated from one of them. Run at least 2, better 6."
+        return f"The spread between {unit} cannot be estimated from a single one. Run at least 2, better 6."
     each = f" on each of {len(tasks)} tasks" if len(tasks) > 1 else ""
     falling, fixed = float(mean.falling), float(mean.fixed)
     below = these.interval[1] < config.effect

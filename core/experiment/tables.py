@@ -319,7 +319,7 @@ def rate_words(row: ArmRow) -> str:
     if not rate or not row.delta:
         return ""
     if row.delta / rate < MINUTE:  # A gain in a few seconds would give a meaningless rate.
-        return "no rate: less than a minute more"
+        return "no rate: less than one additional minute"
     if not is_known(row.interval):
         return f"{_too_few_seeds(row)}: no rate"
     low, high = (bound * rate / row.delta for bound in row.interval)

@@ -231,7 +231,9 @@ def timed(config: ExperimentConfig, encoder: str = "") -> CalibrateResult:
     """
     measured = _timed(config, encoder)
     if measured is None:
-        raise RunError("experiment: this machine has not been timed for this encoder; run the calibration first.")
+        raise RunError(
+            "experiment: the speed of this machine has not been measured with this encoder; run the calibration first."
+        )
     return measured
 
 

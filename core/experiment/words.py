@@ -98,7 +98,7 @@ _HEADS = {
     "lm": "a language model of {}",
     "transfer": "a first training on the labels of {}",
     "labels": "{} labelled sentences",
-    "skl": "assisting sentences whose labels agree with yours (up to {})",
+    "skl": "assisting sentences whose labels agree with yours (divergence below {})",
 }
 _COPIES = ("changing the copies", "unchanged copies")
 _CONTROLS: Mapping[str, tuple[str, str]] = {  # {kind of arm: (cause of a gain over its control, its control in words)}

@@ -329,7 +329,7 @@ def road(one: Walk) -> None:
         server.start()
         alone = Walk(one.page, server, one.runs, one.pressed)
         alone.go("")
-        plan = "yours as it is; one pre-trained on"
+        plan = "one without further pre-training; one pre-trained on"
         alone.press("home.find", sees=plan)
         one.page.reload()
         settled(one.page)

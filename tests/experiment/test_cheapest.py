@@ -41,9 +41,9 @@ def test_the_sentence_names_a_winner_or_what_would_decide() -> None:
     said = found([quick, slow], ["more labels", "a list of names"])
     assert (said.line, said.lines, said.times) == ("quick", ["quick"], 0)
     assert said.words == (
-        "The cheapest way to the next point is quick (+4.0 points [+3.0, +5.0] in less than a minute of machine time), "
-        "because every other variant here costs more per point, even at the best end of its interval. No variant here takes "
-        "any of your time. Not compared here: more labels and a list of names."
+        "The cheapest way to gain the next point of F1 is quick (+4.0 points [+3.0, +5.0] in less than a minute of "
+        "machine time), because every other variant here costs more per point, even at the upper end of its interval. "
+        "No variant here takes any of your time. Not compared here: more labels and a list of names."
     )
     tie = found([way("a", 4, 1, 100), way("b", 4, 1, 150), way("c", 0, 1, 100)])
     # Separate if 100 / (4 - h) < 150 / (4 + h), so if h < 0.8; half widths shrink with the root of the replicates.
@@ -51,22 +51,22 @@ def test_the_sentence_names_a_winner_or_what_would_decide() -> None:
     assert "Shown to gain: a (+4.0 points [+3.0, +5.0] in 2 min of machine time) and b (" in tie.words
     yours = "No variant here takes any of your time."
     assert tie.words.endswith(
-        f"At these gains, about 2 times as many replicates would be enough to find the cheapest way. {yours}"
+        f"At these gains, about 2 times as many replicates would be enough to find the cheapest variant. {yours}"
     )
     never = found([way("a", 4, 1, 100), way("b", 4, 1, 100)])
     assert never.times == 0
     assert never.words.endswith(
-        f"At these gains, even 16 times as many replicates would not be enough to find the cheapest way. {yours}"
+        f"At these gains, even 16 times as many replicates would not be enough to find the cheapest variant. {yours}"
     )
-    none = "shown to gain over none, so the cheapest way to the next point is unknown."
-    assert found([way("a", 0, 1, 100)]).words == f"The variant besides none is not {none}"
+    none = "shown to gain over none, so the cheapest way to gain the next point of F1 is unknown."
+    assert found([way("a", 0, 1, 100)]).words == f"The only variant besides none is not {none}"
     both = found([way("a", 0, 1, 100), way("b", 0, 1, 100)])
     assert both.words == f"After a correction for 2 variants, no variant is {none}"
     # Its interval is above 0 if half of its width, 2, is below 1: with more than 4 times as many replicates.
     open_ = found([way("a", 1, 2, 100)])
     assert open_.times == 5
     assert open_.words.endswith(
-        f"{none} At these gains, about 5 times as many replicates would be enough to find the cheapest way."
+        f"{none} At these gains, about 5 times as many replicates would be enough to find the cheapest variant."
     )
 
 
@@ -79,28 +79,32 @@ def test_a_persons_minutes_are_counted_and_never_added_to_those_of_the_machine()
     assert (said.line, said.by_machine, said.by_person, said.times) == ("", "labels", "names", 0)
     assert said.lines == ["labels", "names"]
     assert said.words == (
-        "In machine time, the cheapest way to the next point is labels (+12.0 points [+11.0, +13.0] in less than a "
-        "minute of machine time and 50 min of your time). In your own time, the cheapest way to the next point is "
-        "names (+4.0 points [+3.0, +5.0] in less than a minute of machine time and none of your time). Only you can "
-        "decide how much machine time a minute of your work is worth."
+        "In machine time, the cheapest way to gain the next point of F1 is labels (+12.0 points [+11.0, +13.0] in less "
+        "than a minute of machine time and 50 min of your time). In your own time, the cheapest way to gain the next "
+        "point of F1 is names (+4.0 points [+3.0, +5.0] in less than a minute of machine time and none of your time). "
+        "Only you can decide how much machine time a minute of your work is worth."
     )
     # Names gain enough: the cheapest for the machine, and nothing is no more than nothing for a person.
     said = found([way("names", 12, 1, LEAST), way("labels", 4, 1, LEAST, person=3000), way("idle", 0, 1, LEAST)])
     assert said.line == "names"
-    assert said.words.endswith("even at the best end of its interval, and none costs less of your time.")
+    assert said.words.endswith("even at the upper end of its interval, and none costs less of your time.")
     # A line that may gain for nothing keeps labels from being the cheapest for a person.
     said = found([way("idle", 0, 1, LEAST), labels])
     assert (said.line, said.lines, said.times) == ("", ["labels"], 0)
     assert said.words.endswith(
-        "It is not known which way takes the least of your own time. These variants may gain and take none of your time: idle."
+        "It is not known which variant takes the least of your own time. These variants take none of your time and may "
+        "gain: idle."
     )
     # If nothing else can gain, the work is the cheapest in both.
     assert found([way("loss", -4, 1, LEAST), labels]).line == "labels"
     # The machine is open; for a person it is not.
     said = found([names, way("labels", 4, 1, LEAST, person=3000)])
     assert (said.line, said.lines) == ("", ["names"])
-    assert said.words.startswith("In your own time, the cheapest way to the next point is names (")
-    assert "It is not known which way takes the least machine time. At these gains, even 16 times as many" in said.words
+    assert said.words.startswith("In your own time, the cheapest way to gain the next point of F1 is names (")
+    assert (
+        "It is not known which variant takes the least machine time. At these gains, even 16 times as many"
+        in said.words
+    )
 
 
 @pytest.mark.parametrize("person", [0.0, 1800.0])

@@ -219,7 +219,7 @@ def test_a_first_plan_assumes_the_spread_of_scores(home: Path) -> None:
     foresight = experiments.foresight(OPTIONS)
     words = foresight.in_words()
     assert "until a first tagger has been trained on these labels: scores differ by" in words
-    assert "This plan cannot show a true +1 of classifier 30, with one selection and pre-training per variant" in words
+    assert "This plan cannot detect a true gain of 1 point by classifier 30, with one selection and" in words
     assert experiments.foresight({**OPTIONS, "arms": ("none", "classifier", "knn")}).points == foresight.points
     pipeline = experiments.foresight({**OPTIONS, "repeat": "pipeline"})
     plans = [(plan.replicates, plan.taggers, plan.looks) for plan in pipeline.plans]
@@ -228,8 +228,10 @@ def test_a_first_plan_assumes_the_spread_of_scores(home: Path) -> None:
     assert chances == sorted(chances)
     words = pipeline.in_words()
     first, several = (f"in {100 * chance:.0f}" for chance in chances[:2])
-    assert f"finds a true +1 of classifier 30 {first} of 100 cases; a plan with 2 replicates, with" in words
-    assert f"with 4 taggers each, finds it {several} of 100" in words
+    assert (
+        f"detects a true gain of 1 point by classifier 30 {first} of 100 cases; a plan with 2 replicates, with" in words
+    )
+    assert f"with 4 taggers each, detects it {several} of 100" in words
     assert "by 0.5 more from pre-training to pre-training, which is assumed" in words
     assert pipeline.plans[0].seconds is None  # this machine was not timed
     assert "One seed cannot show a difference" in experiments.foresight({**OPTIONS, "seeds": (1,)}).in_words()
@@ -385,7 +387,7 @@ def test_plan_file_is_read_and_its_errors_name_the_line(home: Path, tmp_path: Pa
 WRONG = [
     (("budgets: [20%, 100]", "budgets: [20%, lots]"), r"PLAN.yaml line 8: budget.*'lots' is not understood"),
     (("[none, tapt, knn]", "[none, knm]"), r"PLAN.yaml line 7: arms: 'knm' is not known"),
-    (("  epochs: 3", "  epochs: &a 3"), "PLAN.yaml line 11: refers to another part"),
+    (("  epochs: 3", "  epochs: &a 3"), "PLAN.yaml line 11: uses an alias or an anchor of YAML"),
     (("budgets: [20%, 100]", "budgets: " + "[" * 3_000), "PLAN.yaml"),
     (("  epochs: 3", "  epochs: \x01 3"), "PLAN.yaml line 11: contains a control character"),
     (("  epochs: 3", "  epohcs: 3"), r"PLAN.yaml line 11: pretrain.epohcs: is not an option here"),
@@ -406,8 +408,8 @@ WRONG = [
     [
         ("- a\n- b\n", r"PLAN\.yaml line 1: is not a list of options"),
         ("#" * (MAX_BYTES + 1), r"PLAN\.yaml: is larger than 1 MB, too large for a plan"),
-        ("task: " + "[" * 50_000, r"PLAN\.yaml line 1: nests too deeply to be a plan"),
-        ("\n".join(" " * depth + "a:" for depth in range(500)), r"PLAN\.yaml line 2\d: nests too deeply to be a plan"),
+        ("task: " + "[" * 50_000, r"PLAN\.yaml line 1: has too many nested levels"),
+        ("\n".join(" " * depth + "a:" for depth in range(500)), r"PLAN\.yaml line 2\d: has too many nested levels"),
         ("task: [" + "a," * 100_000 + "]", r"PLAN\.yaml line 1: has more than 50,000 YAML tokens"),
         ("task: " + "a" * 100_000, r"PLAN\.yaml: train is missing"),  # too long for a path, so it is a name
     ],

@@ -359,7 +359,7 @@ def test_cost_follows_the_size_of_the_model_and_the_pace_of_the_last_answers(
         first = experiments.cost(options)
         ready, asked = (next(s for s in first.steps if s.kind == kind).seconds for kind in ("zero-shot", "llm"))
         assert asked == pytest.approx(1 + 2.0 * len(TEST))
-        assert "tiny:1b was not asked here yet, so this is assumed: 2.0 seconds per sentence." in first.basis
+        assert "No run here has used tiny:1b yet, so this is assumed: 2.0 seconds per sentence." in first.basis
         file = folder / "model.safetensors"
         size, tokens = file.stat().st_size, sum(len(text.split()) for text, _ in (*DEV, *TEST))
         # One pass of 1.5 pieces per token at 0.0001 seconds, and a second to load, for 1,000 parameters of 4 bytes.
@@ -373,7 +373,7 @@ def test_cost_follows_the_size_of_the_model_and_the_pace_of_the_last_answers(
             planned = experiments.cost({**options, "llm": {"at_once": at_once}})
             [step] = [step for step in planned.steps if step.kind == "llm"]
             assert step.seconds == pytest.approx(1 + each * len(TEST) / at_once)
-            assert f"From your last run that asked tiny:1b: {each:.1f} seconds per sentence." in planned.basis
+            assert f"From your last run with tiny:1b: {each:.1f} seconds per sentence." in planned.basis
 
 
 def test_a_ready_model_is_costed_without_its_vocabulary(tmp_path: Path) -> None:

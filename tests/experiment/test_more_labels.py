@@ -218,7 +218,7 @@ def test_time_per_sentence_is_the_median_of_the_answers_on_label(corpora: Librar
     assert seconds_per_sentence(store()) == 12.0  # 12 s six times, 52 s three times, 40 s once
     measured = line_of(runs.execute("experiment", {**ASKED, "draw_seed": 1}).id)
     assert measured.person_seconds == 24 * 12.0
-    assert "at 12 seconds per sentence, the median of your answers on Label." in measured.words
+    assert "at 12 seconds per sentence, your median time on the page Label." in measured.words
 
 
 def test_an_estimate_needs_a_number_and_one_training_set() -> None:
@@ -226,7 +226,7 @@ def test_an_estimate_needs_a_number_and_one_training_set() -> None:
     for wrong in ("labels:100", "labels:+0", "labels:+1e3", "labels:+"):
         with pytest.raises(ConfigError, match=r"needs a number of sentences; write for example labels:\+100"):
             arms.find(wrong)
-    with pytest.raises(ConfigError, match=r"labels:\+100 is estimated from parts of one training set"):
+    with pytest.raises(ConfigError, match=r"labels:\+100 needs a single training set"):
         ExperimentConfig.parse({**CROSS, "arms": ("none", "labels:+100")})
     cells = ExperimentConfig.parse({**ASKED, "axis": ("encoder:minilm",)}).cells
     assert [str(cell) for cell in cells if cell.arm.more] == ["labels:+24"]

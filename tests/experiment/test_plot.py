@@ -89,7 +89,7 @@ def test_rate_has_digits_that_fit_its_interval() -> None:
     assert tables.rate_words(replace(wide, micro_f1=[61.0], interval=(-100, 100))) == "one seed: no rate"
     assert tables.rate_words(replace(wide, f1_per_hour=None)) == ""
     assert tables.rate_words(replace(wide, collapsed=(1, 2))) == "learnt nothing: no rate"
-    assert tables.rate_words(replace(wide, f1_per_hour=1_267_421.0)) == "no rate: less than a minute more"
+    assert tables.rate_words(replace(wide, f1_per_hour=1_267_421.0)) == "no rate: less than one additional minute"
 
 
 def test_budget_curve_joins_the_means_of_a_strategy() -> None:

@@ -125,7 +125,9 @@ def test_each_half_has_its_own_line_if_halves_are_swapped(home: Path, untrained:
         assert (len(line.also[0].micro_f1), line.also[0].sd) == (2, None)  # every half's line on the same further set
         assert line.also[0].delta == pytest.approx(line.also[0].mean - none.also[0].mean)
         assert experiments.cost(options).seconds == 0
-    with pytest.raises(ConfigError, match="is also the training set or held out"):  # its sentences are tested too
+    with pytest.raises(
+        ConfigError, match="is also the training set or a held-out corpus"
+    ):  # its sentences are tested too
         ExperimentConfig.parse({**CROSS, "arms": ("none", "dictionary"), "dictionary": ("train",)})
 
 
@@ -177,7 +179,7 @@ def test_held_out_text_is_no_dictionary(arm: str, split: str, home: Path) -> Non
     if (arm, split) == ("dictionary", "train"):
         assert ExperimentConfig.parse({**options, "dictionary": (split,)}).settled() != config
         return
-    with pytest.raises(ConfigError, match="is also the training set or held out"):
+    with pytest.raises(ConfigError, match="is also the training set or a held-out corpus"):
         ExperimentConfig.parse({**options, "dictionary": (split,)})
     with pytest.raises(ConfigError, match=f"dictionary: {mark} is also"):  # the same corpus by its fingerprint
         config.settled()

@@ -153,7 +153,7 @@ def test_finished_plan_costs_nothing_and_a_longer_one_reuses_its_runs(finished: 
     assert left == {"halves": 1, "select": 4, "pretrain": 4, "finetune": 6}
     forecast = experiments.foresight(longer)
     assert forecast.spread.swapped
-    assert "all 56 labelled sentences are tested on, one half after the other" in forecast.in_words()
+    assert "all 56 labelled sentences are test sentences, one half after the other" in forecast.in_words()
     assert [plan.looks for plan in forecast.plans] == [(2, 4), (2, 4), (2, 4, 6), (4, 8, 12)]
 
 
@@ -355,11 +355,11 @@ OPEN, ALL, NONE = (
         (replace(ONE, lo=None), None, "(95% interval less than 1 to 3.2)."),
         (replace(ONE, hi=None), replace(ONE, hi=None), "(95% interval 8 to more than 75)"),
         (OPEN, None, "an unknown amount of random text: 6 replicates are too few to estimate it"),
-        (ALL, None, "more than 4 times as much random text (beyond what was run)"),
+        (ALL, None, "more than 4 times as much random text (more than was run)"),
         (NONE, None, "less than 1 times as much random text: it did not help"),
         (replace(ONE, lo=None, times=1), None, "worth less than 1 times as much random text (95%"),
         (None, NONE, "worth no more labelled sentences than 25 (less than 0)"),
-        (None, ALL, "more than 75 more labelled sentences than 25 (beyond what was run)"),
+        (None, ALL, "more than 75 more labelled sentences than 25 (more than was run)"),
         (None, OPEN, "an unknown number of more labelled sentences than 25: 6 replicates are too few"),
         (None, None, "was not measured: this needs at least two replicates"),
     ],

@@ -194,7 +194,7 @@ def test_report_of_an_early_end_counts_the_trainings_that_ran(home: Path) -> Non
     page = finished.html_report(run.id)
     assert planned.why in page
     assert "was trained 2 times, because scores vary by chance (seeds 1, 2); none 3 times." in page
-    with pytest.raises(ConfigError, match="a report needs a finished experiment or study"):
+    with pytest.raises(ConfigError, match="is not a finished experiment or study"):
         deliver.report(board.leaderboard[0].finetune_run)
 
 

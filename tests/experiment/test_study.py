@@ -138,7 +138,7 @@ def test_study_command_prints_cost_power_and_result(
     words = StudyForesight(plans=chances, spreads=[assumed(20), assumed(24)], effect=3, claim="it").in_words()
     assert f"a true mean gain of 3 points by it over 2 tasks in {100 * plans[0]['chance']:.0f} of 100 cases" in words
     for part in (
-        "a plan with 12 replicates on 2 tasks, analysed after 4, 8, 12, finds it in",
+        "a plan with 12 replicates on 2 tasks, analysed after 4, 8, 12, detects it in",
         "4 replicates on 4 tasks",
         "which is assumed",
     ):
@@ -232,7 +232,7 @@ def test_corpora_of_a_task_are_no_lists_and_no_labels_of_others(home: Path) -> N
     with pytest.raises(ConfigError, match="transfer: train 2 is the training, dev or test set of a task"):
         runs.execute("study", asked)
     asked = {**OPTIONS, "arms": ("none", "none+dictionary"), "dictionary": ("test 2",)}
-    with pytest.raises(ConfigError, match="dictionary: test 2 is also the training set or held out"):
+    with pytest.raises(ConfigError, match="dictionary: test 2 is also the training set or a held-out corpus"):
         runs.execute("study", asked)
 
 

@@ -487,7 +487,7 @@ def test_models_of_others_are_tried_alone_with_what_to_fetch(
     app = opened(PAGE, {**UNTRAINED, "training.untrained.way": "llm"})
     assert any("ollama pull qwen3:8b" in info.value for info in app.info)
     choose(app, ("training.untrained.model", "qwen3:8b"), ("training.untrained.examples", 3))
-    assert "Time: about 40 s. qwen3:8b was not asked here yet, so this is assumed: 2.0 seconds per" in seen(app)
+    assert "Time: about 40 s. No run here has used qwen3:8b yet, so this is assumed: 2.0 seconds per" in seen(app)
     start(app)
     asked = {"train": parts["train"], "test": (parts["test"],), "model": "qwen3:8b", "examples": 3}
     assert started[-1] == ("llm", {**asked, "address": "http://127.0.0.1:11434/v1"})

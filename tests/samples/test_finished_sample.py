@@ -88,7 +88,7 @@ def test_scores_by_type_are_means_over_all_replicates_and_name_their_number(home
         assert list(replicates) == list(claimed.finetunes)
         each = [results.type_scores((one,), (one,))[0].a for one in replicates]
         assert results.type_scores(replicates, replicates)[0].a == pytest.approx(sum(each) / 3)
-        assert "Mean of 3 trainings of each." in finished.html_report(run)
+        assert "Each score is the mean of 3 trainings." in finished.html_report(run)
         app = tab(opened("pages/6_Results.py", project=projects.current().slug), "By type")
     assert "A (3 replicates)" in texts(app)
     assert "B (3 seeds)" in texts(app)

@@ -296,8 +296,8 @@ def _example_parts(examples: Examples | None) -> list[Part]:
     if examples is None or not examples.shown:
         return []
     head = (
-        f"Of {examples.sentences:,} test sentences, {examples.better:,} were right only with what was tried, and "
-        f"{examples.worse:,} only without it. {'Some' if len(examples.shown) > 1 else 'One'} of them:"
+        f"Of {examples.sentences:,} test sentences, {examples.better:,} were tagged correctly only with what was tried "
+        f"and {examples.worse:,} only without it. {'Some' if len(examples.shown) > 1 else 'One'} of them:"
     )
     parts: list[Part] = [Heading("In the text"), Text(head)]
     for one in examples.shown:
@@ -315,7 +315,7 @@ def _kinds(report: Report, types: Sequence[TypeScores], more: int) -> list[Part]
     ]
     rest = f" {more:,} more on the next page." if more > 0 else ""
     times = len(report.main.micro_f1) if report.main else 1
-    each = f" Mean of {times} trainings of each." if times > 1 and not swapped(report.rows) else ""
+    each = f" Each score is the mean of {times} trainings." if times > 1 and not swapped(report.rows) else ""
     text = (
         "A score of 100 means that all entities were found and none was invented. By chance alone, scores vary by some "
         f"points.{each}"
@@ -366,7 +366,7 @@ def _corpora(corpora: Sequence[CorpusRow], missing: Sequence[str]) -> list[Part]
 def _results(report: Report) -> list[Part]:
     text = (
         "The score (F1) measures how many entities of the test set were found exactly and how few were invented: "
-        "100 is perfect, 0 is nothing right. Differences are to the variant "
+        "100 is perfect, and 0 means that nothing is right. Differences are to the variant "
         f"{baseline_words(report.rows)}, in points of the score."
     )
     rows = []
@@ -455,7 +455,7 @@ def _cost(report: Report) -> list[Part]:
         (line_name(row), *(takes(row)[name] for name in once), hours_words(row.gpu_hours), rate_words(row))
         for row in report.rows
     ]
-    heads = ("Variant", *once.values(), "In all", "Points for each further hour (interval)")
+    heads = ("Variant", *once.values(), "In all", "Points per further hour (interval)")
     way = [Text(report.cheapest)] if report.cheapest else []
     return [*way, Text(f"{text} {TAKES_ONCE}" if known else text), Table(heads, rows, (1, 2, 3) if known else (1, 2))]
 

@@ -74,10 +74,10 @@ def _chances(foresight: Foresight) -> None:
     ]
     if foresight.cannot:
         rows[0]["found"] = f"never, {foresight.cannot}"
-    names = {"plan": "Plan", "found": f"Finds {foresight.wanted} in", "time": "Time"}
+    names = {"plan": "Plan", "found": f"Detects {foresight.wanted} in", "time": "Time"}
     if not any(row["time"] for row in rows):
         del names["time"]
-    table(rows, names, "What larger plans would find")
+    table(rows, names, "What larger plans would detect")
 
 
 def _single(kind: str, options: Mapping[str, Any]) -> float | None:
