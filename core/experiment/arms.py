@@ -316,8 +316,8 @@ _FIXED: Mapping[str, Arm] = {
         *_pseudo(SELF_TRAIN, f"The training set and {int(PSEUDO):,} selected sentences that a first tagger labelled."),
         *_pseudo(
             DISTANT,
-            f"First {int(PSEUDO):,} selected sentences, labelled with the names of the dictionary (or of the training "
-            "set, if there is no dictionary); then the training set.",
+            f"Training first on {int(PSEUDO):,} selected sentences, labelled with the names of the dictionary (or of "
+            "the training set, if there is no dictionary), then on the training set.",
         ),
         Arm(name="lpft", summary="Train the head first, then the whole tagger.", lpft=True, without="one stage"),
         Arm(

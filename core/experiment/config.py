@@ -128,7 +128,7 @@ class ExperimentConfig(Config):
     )
     budgets: tuple[str, ...] = option(("10%",), "Budget of each strategy: 1000 (sentences), 50000tokens or 20%.")
     claim: str = option(
-        "", "Variant that the claim is about, by default the first strategy; other verdicts are exploratory."
+        "", "Variant that the planned test is about; by default the first strategy. Other verdicts are exploratory."
     )
     seeds: tuple[int, ...] = option(
         (1, 2, 3), "Seeds, one per replicate, the same for every variant; to test a claim, give 6 seeds and set looks."
@@ -140,8 +140,8 @@ class ExperimentConfig(Config):
     )
     taggers: int = option(
         1,
-        "Taggers that every replicate trains; their scores are pooled. If a pre-training takes as long as several "
-        "taggers, about 4 give the smallest interval for the same time.",
+        "Number of taggers that every replicate trains; their scores are pooled. If a pre-training takes as long as "
+        "several taggers, about 4 taggers give the smallest interval for the same time.",
         ge=1,
         le=16,
     )
@@ -167,7 +167,7 @@ class ExperimentConfig(Config):
     )
     preset: Literal["quick", "paper"] = option(
         "quick",
-        "Preset of all training; paper follows Ma et al. 2023 if variants rebuild labels and none pre-trains.",
+        "Preset of all training. paper: as in Ma et al. 2023 if variants rebuild labels and no variant pre-trains.",
     )
     fixed: Literal["none", "steps", "tokens"] = option(
         "none",
@@ -176,8 +176,8 @@ class ExperimentConfig(Config):
     )
     transductive: Literal["none", "dev", "all"] = option(
         "none",
-        "Sentences of the task corpus that also occur in a held-out set: pre-train on none of them, on those of the "
-        "dev set (dev), or on all, without their labels.",
+        "Sentences of the task corpus that also occur in a held-out set. none: pre-train on none of them. dev: on "
+        "those in the dev set. all: on all of them. Their labels are never used.",
     )
     train_sizes: tuple[int, ...] = option(
         (), "Also fine-tune on training sets of these sizes; a larger set contains the smaller ones.", unit="sentences"
@@ -197,11 +197,13 @@ class ExperimentConfig(Config):
     pretrain: Options = option({}, "Further options of pre-training: {epochs: 4, batch_size: 32}.")
     finetune: Options = option({}, "Further options of fine-tuning: {epochs: 40}.")
     draw_seed: int = option(0, "Seed of selection, pre-training and parts of L_C.", ge=0)
-    allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+    allow_download: bool = option(False, "Download the encoder from the Hugging Face hub if it is missing.")
     also_test: tuple[str, ...] = option(
         (), "Further labelled test sets, for example harder ones; verdicts do not use them.", corpus=True
     )
-    sources: tuple[str, ...] = option((), "Corpora that vectors:SOURCE and lm:SOURCE train on.", corpus=True)
+    sources: tuple[str, ...] = option(
+        (), "Corpora on which the variants vectors:SOURCE and lm:SOURCE train.", corpus=True
+    )
     cap_tokens: Caps = option(
         (),
         "Number of tokens to use from every source; if you give several numbers, each has its own variants.",
@@ -464,7 +466,9 @@ class ExperimentConfig(Config):
         if not self.looks:
             return
         if self.looks[-1] != len(self.seeds):
-            raise ConfigError(f"looks: the last, {self.looks[-1]}, must be the number of seeds, {len(self.seeds)}.")
+            raise ConfigError(
+                f"looks: the last number, {self.looks[-1]}, must be the number of seeds, {len(self.seeds)}."
+            )
         if not self.claimed or not self.replicates(self.claimed)[0].number:
             raise ConfigError(
                 "looks: only an experiment that repeats its pipeline for each seed can end early; set repeat to "
@@ -474,7 +478,7 @@ class ExperimentConfig(Config):
     def _check_cross(self) -> None:
         if not self.cross:
             if self.cross_train or self.cross_dev:
-                raise ConfigError("cross_train, cross_dev: need swapped halves; give cross, or leave them out.")
+                raise ConfigError("cross_train, cross_dev: these need swapped halves; give cross, or leave them out.")
             return
         if estimates := [name for name in self.arms if arms.find(name).more]:
             raise ConfigError(

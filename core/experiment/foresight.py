@@ -501,7 +501,7 @@ def settled_by(open_: Open, each: str = "") -> str:
     gain = f"a true gain of {gain_in_words(open_.effect)}"
     if open_.ruled_out or open_.has_power:
         why = (
-            "the interval of the true difference ends below it"
+            "the range of the true difference ends below it"
             if open_.ruled_out
             else "this comparison would detect it"
         )
