@@ -25,7 +25,8 @@ def list_option(option: str, *flags: str) -> Callable[[Command], Command]:
         multiple=True,
         callback=several,
         metavar="FILE[=TYPE],...",
-        help=f"Lists of names to add to {option}: .txt, .tsv, .csv or .pkl files. TYPE: type of names without one.",
+        help=f"Lists of names to add to {option}: .txt, .tsv, .csv or .pkl files. TYPE: type of all names without a "
+        "type in the file.",
     )
 
 

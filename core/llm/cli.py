@@ -35,6 +35,6 @@ def _lines(run: Run) -> list[str]:
         + (f"; without: {in_words(result.unanswered)}" if missing else ""),
         f"quotes      {result.quotes:,}, {result.quotes - lost:,} of them aligned to their sentences"
         + (f"; dropped: {in_words(result.dropped)}" if lost else ""),
-        f"seconds     {result.seconds:.1f} of the model for all test sets",
+        f"seconds     {result.seconds:.1f} that the model took for all test sets",
         *test_lines(run, result.tests),
     ]

@@ -53,7 +53,7 @@ class Client:
         self._headers = {"Content-Type": "application/json", "Connection": "close"}
         if key := os.environ.get(KEY, ""):
             if not _SENDABLE.fullmatch(key):
-                raise ConfigError(f"{KEY}: has a blank or a non-ASCII letter, so it is not a key; correct or unset it.")
+                raise ConfigError(f"{KEY}: contains a blank or a non-ASCII character; correct the key, or unset it.")
             self._headers["Authorization"] = f"Bearer {key}"
         self._guard, self._open = threading.Lock(), set[_Connection]()
 

@@ -148,7 +148,7 @@ def _taught(config: LlmConfig, job: Job) -> tuple[list[Sentence], list[str]]:
     corpus = job.corpus(config.train)
     train = labelled(corpus)
     if not (types := sorted(types_of(train))):
-        raise CorpusError(f"{corpus.name}: no sentence holds an entity, so there is no type to ask for.")
+        raise CorpusError(f"{corpus.name}: no sentence contains an entity, so there is no type to ask for.")
     return train, types
 
 

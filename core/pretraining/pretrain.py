@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 HELD_OUT, HELD_OUT_MOST = 0.05, 1000  # share of a corpus that is held out, and the maximum number of held-out sentences
 _FITTED = (
-    "The encoder came without a vocabulary head, so one was fitted first with the encoder frozen. It started from an"
-    " identity transform, a decoder tied to the embeddings, and biases from the pieces' frequencies. All losses below"
-    " were measured with the fitted head."
+    "The encoder came without a vocabulary head, so a head was fitted first, with the encoder frozen. It started from"
+    " an identity transform, a decoder tied to the embeddings, and biases from the pieces' frequencies. All losses"
+    " below were measured with the fitted head."
 )
 
 
@@ -46,12 +46,12 @@ class PretrainOptions(MlmSettings):
     )
     heldout_task: str = option(
         "",
-        "Text like the task corpus, to measure the held-out loss; by default, 5% of the task corpus are held out.",
+        "Text like the task corpus on which the held-out loss is measured. Default: 5% of the task corpus.",
         corpus=True,
     )
     general: str = option(
         "",
-        "General text on which forgetting is measured; by default 5% of the last corpus, if there are several.",
+        "General text on which forgetting is measured. Default: 5% of the last corpus, if several are given.",
         corpus=True,
     )
 

@@ -50,7 +50,7 @@ def strategy_options(name: str, options: Mapping[str, object]) -> Config:
     checked = _known(name).Options.parse(dict(options))
     for other in STRATEGIES[name].others(checked):
         if _known(other).others(_known(other).Options()):
-            raise ConfigError(f"strategy {name}: {other} itself uses ranks of others; give a different strategy.")
+            raise ConfigError(f"strategy {name}: {other} itself uses ranks of other strategies; give a different one.")
     return checked
 
 

@@ -99,7 +99,7 @@ class Source:
         rows = self.learnable_rows()
         if not len(rows):
             raise CorpusError(
-                f"{self.corpus.name}: no sentence is left to learn from (all are empty or found in held-out data); "
+                f"{self.corpus.name}: no sentence is left to learn from (all are empty or also in held-out data); "
                 "give a task corpus with other sentences."
             )
         return np.asarray(self.vectors[rows], dtype=np.float32), np.asarray(self.norms[rows], dtype=np.float32)

@@ -80,7 +80,7 @@ _DONE = (0.0, 0.05, 0.5, 0.65, 1.0)
 class CascadeConfig(ScoreConfig):
     """Options of a `cascade` run: those of a `score` run, and the largest selection to make from the scores."""
 
-    within: str = option(..., "Largest budget that the scores serve, in sentences, tokens, or as a share.", hidden=True)
+    within: str = option(..., "Largest budget to score sentences for, in sentences, tokens or a share.", hidden=True)
     audit: str = option(..., "Id of the run that flagged the domain corpus.", hidden=True)
     withheld: tuple[str, ...] = option(..., "Flags that withhold a sentence.", hidden=True)
 
@@ -404,7 +404,7 @@ def run(config: CascadeConfig, job: Job) -> ScoreResult:
     selected = work.selected(sample.trial, budget, share)
     found = cut(keys[sample.trial], selected)
     if found is None:
-        return refused(f"the sample contains {count(int(selected.sum()), 'selected sentence')}, too few for a bound")
+        return refused(f"the sample contains {count(int(selected.sum()), 'selected sentence')}, too few for a check")
     further = np.setdiff1d(np.flatnonzero(free & (keys >= found.least)), sample.rows)
     embedded = len(sample.rows) + len(further)
     if embedded > WORTH * n:
@@ -419,7 +419,7 @@ def run(config: CascadeConfig, job: Job) -> ScoreResult:
         path.unlink()
     saved = embedding / len(sample.rows) * (n - embedded) - ranking_
     if saved > 0:  # negative if the run was resumed, because the sample was not timed
-        job.context.note(f"The cascade saved about {duration(saved)} of embedding.", passing=True)
+        job.context.note(f"The cascade saved about {duration(saved)} of embedding time.", passing=True)
     reach = Cascade(
         within=round((selected.mean() if budget.unit == "tokens" else share) * int(free.sum())),
         withheld=config.withheld,

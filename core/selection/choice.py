@@ -164,7 +164,7 @@ def remove(run: Run, choice_id: str) -> None:
 def _first(run: Run) -> Choice:
     asked, kept = run.manifest.config.get("budget"), read(run.path, BUDGET)
     if not _is_budget(asked):
-        raise RunError(f"run {run.id}: its manifest names no budget; remove the run and start it again.")
+        raise RunError(f"run {run.id}: its manifest contains no budget; remove the run and start it again.")
     return _of(run, run.path, run.id, kept if _is_budget(kept) else asked)
 
 

@@ -143,7 +143,7 @@ def remove(choice_id: str) -> None:
     if choice_id == run.id:
         raise ConfigError(
             f"selection {choice_id}: is the first of its run and cannot be deleted alone; `runs remove {run.id}` "
-            "deletes both."
+            "deletes the run with all its selections."
         )
     files.remove(run, choice_id)
 

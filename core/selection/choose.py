@@ -55,7 +55,7 @@ def choose(
     free = order[(mask[order] & withheld) == 0]
     rows = free[: _count(budget, free, scores, lengths)]
     if not len(rows):
-        raise ConfigError(f"budget: {budget} selects no sentence; give a larger budget or keep more flags.")
+        raise ConfigError(f"budget: {budget} selects no sentence; give a larger budget or keep flagged sentences.")
     dropped = counted_once(mask, drop) | {"not_scored": int(np.isnan(scores.values).sum())}
     return Selection(
         corpus=scores.corpus,
@@ -73,8 +73,8 @@ def check_budget(budget: Budget, n_sentences: int, n_tokens: int) -> None:
     size = {"sentences": n_sentences, "tokens": n_tokens}.get(budget.unit)
     if size is not None and budget.value > size:
         raise ConfigError(
-            f"budget: {int(budget.value):,} {budget.unit} is more than the domain corpus holds ({size:,}); "
-            "give a smaller one or a share like 20%."
+            f"budget: {int(budget.value):,} {budget.unit} is more than the domain corpus has ({size:,}); "
+            "give a smaller budget or a share like 20%."
         )
 
 

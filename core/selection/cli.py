@@ -32,7 +32,7 @@ from core.shown_command import command
 _format = click.option(
     "--format",
     type=click.Choice(selections.FORMATS),
-    help="Output format. Default: the format of the output's suffix; without a suffix, a folder.",
+    help="Output format. Default: the format that the suffix of the output names, or a folder without a suffix.",
 )
 
 
@@ -128,7 +128,7 @@ def map_selection(output: str | None, as_json: bool, **values: object) -> None:
 @_format
 @click.option("--budget", help="Budget to use instead of the selection's own. Nothing is scored again.")
 @click.option(
-    "--region", help="Write only this region of the selection's map. Its name is in the page's address: lasso:5e0c91ab."
+    "--region", help="Write only a region of the selection's map, by its name in the page's address: lasso:5e0c91ab."
 )
 @json_option
 def export(

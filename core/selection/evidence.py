@@ -90,7 +90,7 @@ def flat(predictions: Sequence[Prediction], types: Sequence[str], first: int = 0
 
 WITHOUT_VECTORS = (
     "The nearest sentences of the task corpus are not shown, because the vectors of this scoring run are not stored "
-    "here. Score again to see them."
+    "here. Score again to see these sentences."
 )
 # largest number of parts to show; the other parts are added up
 SHOWN = 12

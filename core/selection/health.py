@@ -161,14 +161,14 @@ def warnings(health: Health) -> Iterator[str]:
         )
     if health.coverage is not None and health.coverage < HALF:
         yield (
-            f"Only {health.coverage:.0%} of the task corpus is nearer to the selection than to sentences that are not "
-            "selected; try the strategy knn or a larger budget."
+            f"Only {health.coverage:.0%} of the task corpus is nearer to selected sentences than to sentences that are "
+            "not selected; try the strategy knn or a larger budget."
         )
     others = {name: ratio for name, ratio in health.type_token.items() if name != "S_C" and ratio}
     if others and health.type_token["S_C"] < POOR * min(others.values()):
         yield (
             f"Compared with the {' and the '.join(map(plainly, others))}, the selection uses far fewer different words "
-            "in text of the same length: it may be boilerplate."
+            "in text of the same length: the selection may be boilerplate."
         )
 
 

@@ -109,7 +109,7 @@ class SelectResult:
 def withheld_flags(keep: Sequence[str]) -> tuple[str, ...]:
     """Return the flags that withhold a sentence: all except `keep`. Errors: ConfigError for an unknown flag."""
     if unknown := sorted(set(keep) - set(FLAGS)):
-        raise ConfigError(f"keep: {unknown[0]!r} is no flag; known flags are {', '.join(FLAGS)}.")
+        raise ConfigError(f"keep: {unknown[0]!r} is not a flag; the flags are {', '.join(FLAGS)}.")
     return tuple(flag for flag in FLAGS if flag not in keep)
 
 

@@ -58,7 +58,7 @@ class ScoreConfig(EncoderOptions):
     strategy: str = option(DEFAULT_STRATEGY, "How sentences are scored.")
     options: dict[str, object] = option({}, "The strategy's own options.")
     transductive: bool = option(
-        False, "Also learn from task sentences that occur in held-out sets. Use this only if you know why."
+        False, "Also learn from task sentences that occur in held-out sets. F1 on these sets may then be too high."
     )
     seed: int = option(0, "Seed of everything random.", ge=0)
 

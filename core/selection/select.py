@@ -54,11 +54,11 @@ _SUFFIX = {"none": "", "quota": " by quota", "mmr": " by mmr"}
 class SelectOptions(EncoderOptions, Flagging):
     """Options of every selection: flags that withhold sentences, encoder, diversity."""
 
-    keep: tuple[str, ...] = option((), f"Flags that do not exclude a sentence: {', '.join(FLAGS)}.")
+    keep: tuple[str, ...] = option((), f"Flags to ignore when sentences are selected: {', '.join(FLAGS)}.")
     diversity: Literal["none", "quota", "mmr"] = option(
         "none",
         "Re-order the best-scored sentences, five times as many as the budget selects. quota: every cluster gets its "
-        "share. mmr: prefer sentences that differ from those already taken (slower).",
+        "share. mmr: prefer sentences that differ from those already selected (slower).",
     )
     trade: float = option(0.7, "Weight of the score in mmr. The rest is the weight of diversity.", ge=0, le=1)
 
@@ -198,7 +198,7 @@ def _diverse(config: SelectConfig, job: Job, scored: Scored, chosen: Selection, 
     Errors: ConfigError for a budget by threshold.
     """
     if chosen.budget.unit == "threshold":
-        raise ConfigError("diversity: has no effect on a threshold, which selects all above it; give another budget.")
+        raise ConfigError("diversity: has no effect if the budget is a threshold; give a number or share of sentences.")
     n = len(chosen.rows)
     pool = scored.eligible(drop)[: POOL * n]
     run = job.child("embed", corpus=config.domain, **encoder_options(config))
@@ -224,7 +224,7 @@ def mmr(
     """
     if n > MOST_MMR:
         raise ConfigError(
-            f"diversity: mmr takes sentences one by one, {n:,} are too many (at most {MOST_MMR:,}); use quota."
+            f"diversity: mmr selects sentences one by one, and {n:,} are too many (at most {MOST_MMR:,}); use quota."
         )
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
     keys = np.asarray(scores if prefer == "high" else -scores, dtype=np.float64)

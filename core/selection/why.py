@@ -156,7 +156,7 @@ def _without_score(flags: Sequence[str], scored: Scored) -> str:
         return "Not selected: this sentence could not be scored."
     if flags:
         return f"Withheld: flagged {flags[0]}."
-    return "Not selected: the quick ranking of the cascade left it out, so it was not embedded."
+    return "Not selected: the quick ranking of the cascade left this sentence out, so it was not embedded."
 
 
 def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Library) -> Evidence:

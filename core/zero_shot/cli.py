@@ -32,6 +32,6 @@ def _lines(run: Run) -> list[str]:
     lines = [f"run         {run.id}", f"seconds     {result.seconds:.1f} to tag all test sets"]
     for name, least in result.thresholds.items():
         theirs = ", ".join(old for old, new in result.types.items() if new == name)
-        how = "chosen on the dev set" if name in result.chosen else "not chosen"
+        how = "chosen on the dev set" if name in result.chosen else "not chosen on a dev set"
         lines.append(f"type        {name}, from the model's {theirs}; minimum confidence {least:g}, {how}")
     return [*lines, *test_lines(run, result.tests)]

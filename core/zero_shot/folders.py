@@ -28,7 +28,7 @@ def folder_of(model: str) -> Path:
         raise ModelError(f"{model}: is a GLiNER model, which this program cannot read. {FETCH}")
     if (folder / "adapter_config.json").exists():
         raise ModelError(
-            f"{model}: holds an adapter, which would load another model; merge it into that model (peft's "
+            f"{model}: contains an adapter, which would load another model; merge it into that model (peft's "
             "merge_and_unload) and give the merged folder."
         )
     if not any(folder.glob("*.safetensors")):
@@ -38,7 +38,7 @@ def folder_of(model: str) -> Path:
                 "model.safetensors. If you trust the pickle, you can also convert it: load the model with transformers "
                 "and save it (save_pretrained)."
             )
-        raise ModelError(f"{model}: holds no .safetensors file. {FETCH}")
+        raise ModelError(f"{model}: contains no .safetensors file. {FETCH}")
     return folder
 
 

@@ -44,14 +44,15 @@ class ZeroShotConfig(Config):
     skip_unknown: bool = option(False, "Ignore entries of the type map for types that the model does not have.")
     threshold: float = option(
         0.5,
-        "Minimum confidence of entities whose type is not in the dev set, or of all entities without a dev set.",
+        "Minimum confidence of entities whose type is not in the dev set. Without a dev set, it is used for all "
+        "entities.",
         ge=0,
         le=1,
     )
     max_length: int = option(
         512, "Maximum pieces per window; longer sentences are split into windows.", unit="pieces", ge=16
     )
-    weights: str = option("", "Hash of the model, so that a changed model makes a new run.", hidden=True)
+    weights: str = option("", "Hash of the model, so that a changed model gets a new run.", hidden=True)
 
     @field_validator("type_map")
     @classmethod
@@ -186,7 +187,9 @@ def _notes(config: ZeroShotConfig, result: ZeroShotResult) -> list[str]:
     if not config.dev:
         notes.append(f"There is no dev set, so the minimum confidence of every type is {config.threshold:g}.")
     elif rest:
-        notes.append(f"The dev set has no {listed(rest)}, so the minimum confidence of each is {config.threshold:g}.")
+        notes.append(
+            f"Types that the dev set lacks: {listed(rest)}. The minimum confidence of each is {config.threshold:g}."
+        )
     return notes
 
 

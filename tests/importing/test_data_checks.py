@@ -45,7 +45,7 @@ def test_a_budget_above_the_domain_corpus_starts_no_run(
     assert not runs.listed()
     recipe = KINDS[kind]  # a run from a project file is not checked beforehand, and stops before it embeds
     kept = store().create(**plan(recipe, recipe.config.parse(options), home).manifest())
-    with pytest.raises(ConfigError, match="more than the domain corpus holds"):
+    with pytest.raises(ConfigError, match="more than the domain corpus has"):
         worker.execute(kept, work_of(kept, KINDS))
     assert [each.manifest.kind for each in runs.listed()] == [kind]
 

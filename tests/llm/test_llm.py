@@ -338,7 +338,7 @@ def test_notes_tell_of_unknown_types_and_of_sentences_that_the_examples_show(
     assert "because the training set lacks them: ORG" in notes(run)
     assert "Also in the training set: 1 test sentence." in notes(run)
     plain = seal([sentence("No entity here .", [])], "plain", labelled=True)
-    with pytest.raises(CorpusError, match="plain: no sentence holds an entity"):
+    with pytest.raises(CorpusError, match="plain: no sentence contains an entity"):
         ran({**marks, "train": plain.fingerprint}, serve())
 
 

@@ -257,7 +257,9 @@ def test_pages_explain_sentences_that_were_not_embedded(quick: Run) -> None:
     scores = values(quick)
     out, chosen = int(np.flatnonzero(np.isnan(scores))[0]), int(np.nanargmax(scores))
     why = insights.why(quick.id, out)
-    assert why.verdict == "Not selected: the quick ranking of the cascade left it out, so it was not embedded."
+    assert why.verdict == (
+        "Not selected: the quick ranking of the cascade left this sentence out, so it was not embedded."
+    )
     assert why.notes == ("This sentence was not embedded.",)
     assert insights.why(quick.id, N - 1).verdict == "Withheld: flagged too short."
     best = insights.why(quick.id, chosen)

@@ -109,7 +109,7 @@ def test_stored_order_selects_the_same_rows() -> None:
 
 def test_budget_larger_than_the_corpus_is_refused() -> None:
     for text in ("4", "50tokens"):
-        with pytest.raises(ConfigError, match="more than the domain corpus holds"):
+        with pytest.raises(ConfigError, match="more than the domain corpus has"):
             choose(scores(np.ones(3)), Budget.parse(text), lengths=np.full(3, 10), mask=np.zeros(3, np.uint8))
 
 

@@ -121,6 +121,6 @@ def test_fuse_needs_what_its_strategies_need() -> None:
         make_strategy("fuse", {"of": ("knn", "knn")}, 0)
     with pytest.raises(ConfigError, match="'best' is not known"):
         make_strategy("fuse", {"of": ("knn", "best")}, 0)
-    with pytest.raises(ConfigError, match="fuse itself uses ranks of others"):
+    with pytest.raises(ConfigError, match="fuse itself uses ranks of other strategies"):
         make_strategy("fuse", {"of": ("knn", "fuse")}, 0)
     assert involved("fuse", {"of": ", ".join(OF)}) == tuple(STRATEGIES[name] for name in ("fuse", *OF))

@@ -131,7 +131,7 @@ def test_selection_trains_two_models_and_compares_five_times_the_budget(made: Na
     assert "Rank 1 by classifier" in insights.why(made["drop"], inside).notes[0]
     why = insights.why(made["drop"], outside)
     assert why.total == pytest.approx(why.score)
-    assert "classifier gives rank 51" in why.parts[1].name
+    assert "-rank by classifier (51)" in why.parts[1].name
 
 
 def sentences_of(config: Mapping[str, Any]) -> list[Sentence]:

@@ -149,7 +149,7 @@ def test_taggers_with_different_types_are_combined(seal: Seal) -> None:
 
 
 def test_missing_types_and_unknown_rank_are_refused(seal: Seal) -> None:
-    with pytest.raises(CorpusError, match="holds no entity"):
+    with pytest.raises(CorpusError, match="contains no entity"):
         scores(seal, words[:1], [predicted()], types=())
     with pytest.raises(ConfigError, match="rank"):
         make_strategy("ner-selected", {"rank": "best"}, 0)

@@ -210,7 +210,7 @@ def test_types_without_a_dev_set_have_the_given_threshold(ner: Path, seal: Seal,
     dev = seal([sentence("Ada goes", [(0, 1, "person")])], "dev", labelled=True).fingerprint
     run = runs.execute("zero-shot", given | {"dev": dev, "threshold": 0.56})
     assert run.result()["thresholds"] == {"LOC": 0.56, "person": 0.0}
-    assert any("The dev set has no LOC" in text for text in run.state().notes)
+    assert any("Types that the dev set lacks: LOC" in text for text in run.state().notes)
     with pytest.raises(ConfigError, match="dev: is also a test set"):
         runs.execute("zero-shot", given | {"dev": test})
 
@@ -233,7 +233,7 @@ def test_the_command_prints_scores_and_where_thresholds_come_from(ner: Path, sea
     words = ["zero-shot", "--model", ner, "--test", "test", "--type-map", "PER=person"]
     code, printed, said = command(*words)
     assert code == 0, said
-    assert "person, from the model's PER; minimum confidence 0.5, not chosen" in printed
+    assert "person, from the model's PER; minimum confidence 0.5, not chosen on a dev set" in printed
     assert "test: score (F1) 75.00" in printed  # 3 right of 5 found and 3 labelled
     assert "MISC" in said
     code, printed, said = command(*words, "--json")
@@ -288,9 +288,9 @@ def nothing_for_a_word(folder: Path) -> None:
 
 SPOILT: dict[str, tuple[Callable[[Path], None], str]] = {
     "a pickle": (pickled, "its only weights are a pickle .*save_pretrained"),
-    "no weights": (without_weights, r"holds no \.safetensors file"),
+    "no weights": (without_weights, r"contains no \.safetensors file"),
     "a GLiNER folder": (changed("gliner_config.json", model_name="x"), "is a GLiNER model"),
-    "an adapter": (changed("adapter_config.json", base_model_name_or_path="evil/model"), "holds an adapter"),
+    "an adapter": (changed("adapter_config.json", base_model_name_or_path="evil/model"), "contains an adapter"),
     "no names": (changed("config.json", id2label=None, label2id=None), "no id2label"),
     "a list of names": (changed("config.json", id2label=list(NAMES)), "no id2label"),
     "a gap in the names": (changed("config.json", id2label={"0": "O", "2": "B-PER"}), "no id2label"),

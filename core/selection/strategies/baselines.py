@@ -77,7 +77,7 @@ class LengthMatchedRandom(Strategy):
         """Return two parts: the log weight of the length, and noise (Gumbel top-k)."""
         n = len(evidence.sentence.tokens)
         weight = evidence.model["log_weight"][np.digitize(n, EDGES)]
-        likelier = f"how much likelier {n} tokens are in the task corpus than in the domain corpus (natural logarithm)"
+        likelier = f"log of how much more frequent sentences of about {n} tokens are in the task corpus"
         return Parts(parts=[Part(name=likelier, value=float(weight)), noise_of(evidence)])
 
 

@@ -41,7 +41,9 @@ _GRAMS: dict[str, object] = {"ngram_range": (1, 2), "tokenizer": tokenize, "toke
 class ClassifierOptions(Config):
     """Options of `classifier`."""
 
-    sample: int = option(20_000, "Number of domain sentences that represent other text.", unit="sentences", ge=100)
+    sample: int = option(
+        20_000, "Number of domain sentences that serve as examples of other text.", unit="sentences", ge=100
+    )
     regularisation: float = option(10.0, "Inverse strength of the L2 penalty (scikit-learn's C).", gt=0)
     folds: int = option(5, "Number of folds. No model scores a domain sentence that it was trained on.", ge=2, le=20)
 
@@ -89,7 +91,7 @@ class DomainClassifier(Strategy):
         if not _words(rest_texts) & _words(sentence.text for sentence in sources[Role.TASK].sentences()):
             report.note(
                 "classifier: the task corpus and the domain corpus share no word, so words cannot separate them; are "
-                "they in one language?"
+                "both in the same language?"
             )
         self.idf = inverse_frequency(task_words, rest_words)
         rest_vectors = np.asarray(cast(FloatArray, domain.vectors)[sampled_rows], dtype=np.float32)

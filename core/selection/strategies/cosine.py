@@ -128,8 +128,8 @@ class CosineOptions(Config):
     query: Query = option(
         "raw-mean",
         "Query vectors for the task corpus: the mean of its embeddings (raw-mean, as in the paper), the mean of their "
-        "directions (unit-mean), the nearest of several means (k-means), or the mean minus that of the domain corpus "
-        "(contrastive).",
+        "directions (unit-mean), the nearest of several means (k-means), or the mean, contrasted with the domain "
+        "corpus's mean (contrastive).",
     )
     centroids: int = option(
         10, "Number of means if query is k-means. 0: the number from 2 to 20 with the best silhouette.", ge=0, le=200
@@ -301,7 +301,7 @@ class NeighbourOptions(Config):
     """Options of `knn`."""
 
     neighbours: int = option(
-        5, "How many nearest sentences of the task corpus are averaged.", unit="sentences", ge=1, le=1000
+        5, "Number of nearest sentences of the task corpus to average over.", unit="sentences", ge=1, le=1000
     )
     query: Literal["nearest", "round-robin"] = option(
         "nearest",
@@ -369,7 +369,7 @@ class Neighbours(Strategy):
                 Part(name=f"sentence {row} of the task corpus", value=value / len(best), task_row=int(row))
                 for row, value in zip(rows[best].tolist(), near[best].tolist(), strict=True)
             ],
-            formula=f"each part is a cosine divided by {len(best)}; they add up to the score",
+            formula=f"each part is a cosine divided by {len(best)}; the parts add up to the score",
         )
 
 
@@ -453,11 +453,11 @@ class CosineMlm(CosinePretrained):
     in_short: ClassVar[str] = "like cos-pretrained, after training on your text"
     models: ClassVar[frozenset[Model]] = frozenset({"mlm"})
     summary: ClassVar[str] = (
-        "Continues the encoder's pre-training on the task corpus first, then compares embeddings with it."
+        "Continues the encoder's pre-training on the task corpus, then compares embeddings as cos-pretrained does."
     )
     trust: ClassVar[str] = (
-        "The second strategy of Mahapatra et al. (2022); little changes if the task corpus has only a few hundred "
-        "sentences."
+        "The second strategy of Mahapatra et al. (2022). With only a few hundred task sentences, it differs little "
+        "from cos-pretrained."
     )
     Options: ClassVar[type[Config]] = CosineMlmOptions
 

@@ -23,7 +23,7 @@ class FuseOptions(Config):
         (DomainClassifier.name, MooreLewis.name), "Strategies to combine, each with its default options."
     )
     constant: float = option(
-        60.0, "Added to every rank. A larger constant makes the first ranks count less.", ge=0, le=1e6
+        60.0, "Constant added to every rank. A larger constant makes the first ranks count less.", ge=0, le=1e6
     )
 
     @field_validator("of", mode="before")
@@ -78,5 +78,5 @@ class Fuse(Strategy):
                 else Part(name=f"{name}: rank {rank:,.0f}", value=1 / (constant + rank))
                 for name, rank in ranks.items()
             ],
-            formula=f"each part is 1 / ({constant:g} + rank); they add up to the score",
+            formula=f"each part is 1 / ({constant:g} + rank); the parts add up to the score",
         )

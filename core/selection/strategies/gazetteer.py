@@ -23,7 +23,7 @@ Trie = dict[str, "Trie"]
 class GazetteerOptions(Config):
     """Options of `gazetteer`."""
 
-    case_sensitive: bool = option(False, "Match case too: 'apple' in a sentence is then not 'Apple' in the list.")
+    case_sensitive: bool = option(False, "Match case: 'apple' in a sentence then does not match 'Apple' in the list.")
 
 
 class Gazetteer(Strategy):
@@ -63,7 +63,7 @@ class Gazetteer(Strategy):
                 name = sentence.tokens[entity.start : entity.end]
                 self._add(of_list(replace(sentence, tokens=name, text=" ".join(name))))
         if not self._trie:
-            raise CorpusError(f"{source.corpus.name}: holds no entity and no name; give a list with one name per line.")
+            raise CorpusError(f"{source.corpus.name}: contains no name; give a list with one name per line.")
 
     def score(self, batch: Batch) -> FloatArray:
         return np.array([self._score(self._words(sentence)) for sentence in batch.sentences], dtype=np.float64)

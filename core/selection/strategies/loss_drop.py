@@ -43,7 +43,7 @@ class LossDrop(Strategy):
     """
 
     name: ClassVar[str] = "loss-drop"
-    in_short: ClassVar[str] = "easier for a language model of your text than for one of the rest; slow"
+    in_short: ClassVar[str] = "easier for a language model of your text than for a model of the rest; slow"
     unit: ClassVar[str] = "nats per piece"
     models: ClassVar[frozenset[Model]] = frozenset({"mlm", "prior"})
     summary: ClassVar[str] = (
@@ -101,11 +101,11 @@ class LossDrop(Strategy):
         return Parts(
             parts=[
                 Part(
-                    name="not scored by the language models, so ranked after all scored sentences",
+                    name="not compared by the language models, so ranked after all compared sentences",
                     value=_LEAST,
                 ),
                 Part(
-                    name=f"-rank / sentences of the domain corpus; {DomainClassifier.name} gives rank {rank:,.0f}",
+                    name=f"-rank by {DomainClassifier.name} ({rank:,.0f}) / number of sentences in the domain corpus",
                     value=evidence.score - _LEAST,
                 ),
             ]

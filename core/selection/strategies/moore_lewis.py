@@ -36,7 +36,7 @@ class MooreLewis(Strategy):
     unit: ClassVar[str] = "bits per token"
     prefer: ClassVar[Prefer] = "low"
     summary: ClassVar[str] = (
-        "Prefers sentences that a 5-gram model of the task corpus predicts better than one of the domain corpus."
+        "Prefers sentences that a 5-gram model of the task corpus predicts better than a model of the domain corpus."
     )
     trust: ClassVar[str] = (
         "Like ngram-perplexity, but words that are frequent everywhere do not count. It needs no encoder."

@@ -77,7 +77,7 @@ class NerSelected(Strategy):
         self._labelled = np.unique(sources[Role.LABELLED].corpus.ids())
         self._types = tuple(sorted({name for spans in domain.spans for name in spans.types}))
         if not self._types:
-            raise CorpusError(f"{sources[Role.LABELLED].corpus.name}: holds no entity; give labelled training data.")
+            raise CorpusError(f"{sources[Role.LABELLED].corpus.name}: contains no entity; give labelled training data.")
         if self.options.rank not in ("rarity", "type-balanced"):
             return
         report.stage("counting the entities of the domain corpus")
