@@ -58,7 +58,7 @@ def place() -> Path | None:
     if setting == OFF:
         return None
     if setting and not Path(setting).is_absolute():
-        raise ConfigError(f"WINNOW_AUDIT: {setting!r} is neither off nor an absolute path; give one of them.")
+        raise ConfigError(f"WINNOW_AUDIT: {setting!r} is not a valid value; give `off` or an absolute path.")
     return Path(setting) if setting else _usual()
 
 

@@ -167,10 +167,11 @@ class Budget:
     def __post_init__(self) -> None:
         if self.unit == "fraction" and not 0 < self.value <= 1:
             raise ConfigError(
-                f"budget: {self.value:.4g} of the domain corpus is not a share between 0% and 100%; give, say, 20%."
+                f"budget: {self.value * 100:.4g}% of the domain corpus is not possible; give more than 0% and at most "
+                "100%, such as 20%."
             )
         if self.unit in ("sentences", "tokens") and (self.value < 1 or self.value != int(self.value)):
-            raise ConfigError(f"budget: {self.value:g} {self.unit} is not a whole number of at least 1.")
+            raise ConfigError(f"budget: {self.value:g} {self.unit} is not possible; give a whole number of at least 1.")
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -189,11 +190,11 @@ class Budget:
 
     @property
     def in_words(self) -> str:
-        """The budget in words, such as "20.2%", "1,333 sentences" or "all that score 2.837 or better"."""
+        """The budget in words: "20.2%", "1,333 sentences" or "all sentences with a score of 2.837 or better"."""
         if self.unit == "fraction":
             return str(self)
         if self.unit == "threshold":
-            return f"all that score {self.value:.4g} or better"
+            return f"all sentences with a score of {self.value:.4g} or better"
         return f"{int(self.value):,} {self.unit}"
 
     def __str__(self) -> str:

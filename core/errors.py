@@ -173,4 +173,4 @@ def for_the_log(error: BaseException) -> str:
 def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f": [Errno {error.errno}] {error.strerror}"  # without the path
-    return f": {error}" if isinstance(error, _SPEAKS_OF_CODE) else " (its message may quote a corpus)"
+    return f": {error}" if isinstance(error, _SPEAKS_OF_CODE) else " (message left out, because it may quote a corpus)"

@@ -71,7 +71,7 @@ def on_disk(home: Path) -> Iterator[None]:
     except OSError as error:
         if disk_is_full(error):
             raise ResourceError(
-                f"{error.filename or home}: the disk that holds it is full; free some space there and try again."
+                f"{error.filename or home}: its disk is full; free some space there and try again."
             ) from error
         if error.errno in _BARRED:
             raise ResourceError(
@@ -94,7 +94,7 @@ def read_back(path: Path, *names: str) -> Iterator[None]:
         raise
     except FileNotFoundError as error:
         raise RunError(
-            f"{error.filename or path}: is gone; restore it from a copy, or remove the run that wrote it, and "
+            f"{error.filename or path}: is missing; restore it from a copy, or remove the run that wrote it, and "
             "start that run again."
         ) from error
     except Exception as error:  # numpy and Arrow raise many types of errors for damaged files
@@ -143,7 +143,7 @@ def _refuse_changed(file: Path) -> None:
 def changed(file: Path, run: str) -> RunError:
     """Return the error for a file that was changed since its run. run: id of the run."""
     return RunError(
-        f"{file}: differs from what run {run} wrote: it was changed since, or the disk fails; restore it from a "
+        f"{file}: differs from what run {run} wrote; it was changed, or the disk is failing. Restore it from a "
         "copy, or remove the run and start it again."
     )
 
@@ -184,7 +184,7 @@ def json_bytes(path: Path) -> bytes:
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size > LARGEST_JSON:
-            raise ValueError(f"holds {size:,} bytes, more than {LARGEST_JSON:,}")
+            raise ValueError(f"has {size:,} bytes, but at most {LARGEST_JSON:,} can be read")
         return file.read()
 
 

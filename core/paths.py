@@ -78,7 +78,7 @@ def private() -> None:
     _refuse_foreign(root)
     if stray := [name for name in KEPT if not is_project(root) and (root / name).exists()]:
         raise PathError(
-            f"{root}: holds {', '.join(stray)} of a project of version 0.4, which later versions look for in "
+            f"{root}: contains {', '.join(stray)} of a project of version 0.4, which later versions expect in "
             f"{PROJECTS}/{FIRST_SLUG}; move all of them there."
         )
     if root.is_dir() and root.stat().st_mode & 0o077:
@@ -178,7 +178,7 @@ def _placed(path: Path | str, roots: Sequence[Path] | None) -> tuple[Path, Path]
     if not inside:
         listed = ", ".join(dict.fromkeys(str(folder) for folder in folders)) or "none"
         raise PathError(
-            f"{shown}: outside the allowed folders ({listed}; nothing hidden in them); move it there or add its folder"
+            f"{shown}: outside the allowed folders ({listed}) or hidden there; move it there or add its folder"
             " to WINNOW_DATA_DIRS."
         )
     if not os.path.exists(real):

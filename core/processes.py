@@ -139,7 +139,7 @@ def _received(pipe: Connection) -> _Reply:
 
 def _died() -> ResourceError:
     return ResourceError(
-        "A process that computes a part was ended by the system, probably for lack of memory; close other programs, "
+        "The system ended a process of this run, probably because memory ran out; close other programs, "
         "and resume the run."
     )
 

@@ -82,7 +82,7 @@ ENCODER = Term(
 PRETRAINING = Term(
     "continued pre-training",
     "MLM",
-    "Further training of an encoder on plain text. It predicts hidden words, and so learns how your kind of text is "
+    "Further training of an encoder on plain text. The encoder predicts hidden words, and learns how such text is "
     "written.",
 )
 STRATEGY = Term(
@@ -154,17 +154,19 @@ DISAGREEMENT = Term(
 SURPRISE = Term(
     "perplexity",
     "PPL",
-    "How unexpected the task corpus is for a model of word sequences that was trained on the source. A lower value "
-    "means that the two are closer.",
+    "How unexpected the task corpus is for a language model that was trained on another corpus. A lower value "
+    "means that the two corpora are closer.",
 )
 SHIFT = Term(
     "word vector variance",
     "WVV",
-    "How far word vectors of the source move when their training continues on the task corpus. A lower value means "
+    "How far word vectors of another corpus move when their training continues on the task corpus. A lower value means "
     "that both corpora use words in more similar ways.",
 )
 SHARED = Term(
-    "target vocabulary covered", "TVC", "The share of the task corpus's distinct words that also occur in the source."
+    "target vocabulary covered",
+    "TVC",
+    "The share of the task corpus's distinct words that also occur in another corpus.",
 )
 SHARED_CONTENT = Term(
     "content words covered",

@@ -103,7 +103,7 @@ def test_an_error_of_the_items_comes_after_the_results_before_it() -> None:
 
 
 def test_a_process_that_dies_is_reported() -> None:
-    with pytest.raises(ResourceError, match="ended by the system, probably for lack of memory"):
+    with pytest.raises(ResourceError, match="ended a process of this run, probably because memory ran out"):
         list(in_processes(dying, range(9), Silent(), pays=True))
 
 

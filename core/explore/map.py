@@ -37,19 +37,19 @@ class MapConfig(Config):
     """Options of a `map` run: the selection and its layout."""
 
     selection: str = option(..., "The `select` run to draw.")
-    task: str = option("", "Task corpus (T_C) of that run.", corpus=True, hidden=True)
-    domain: str = option("", "Domain corpus (D_C) of that run.", corpus=True, hidden=True)
+    task: str = option("", "Task corpus (T_C) of the `select` run.", corpus=True, hidden=True)
+    domain: str = option("", "Domain corpus (D_C) of the `select` run.", corpus=True, hidden=True)
     sample: int = option(
-        20_000, "Sentences that UMAP is fitted on, equal shares of each class.", unit="sentences", ge=10
+        20_000, "Sentences that UMAP is fitted on, in equal shares of each class.", unit="sentences", ge=10
     )
-    limit: int = option(500_000, "Most sentences on the map.", unit="sentences", ge=10)
+    limit: int = option(500_000, "Maximum number of sentences on the map.", unit="sentences", ge=10)
     dimensions: Literal[2, 3] = option(2, "2 for a flat map, 3 for one that can be rotated.")
     neighbours: int = option(
-        15, "Neighbours of each sentence: few show detail, many show the overall shape.", unit="sentences", ge=3, le=200
+        15, "Neighbours per sentence. Few show details, many show the overall shape.", unit="sentences", ge=3, le=200
     )
-    min_distance: float = option(0.1, "Least distance between similar points; 0 packs them tightly.", ge=0, le=0.99)
+    min_distance: float = option(0.1, "Minimum distance between similar points; 0 packs them tightly.", ge=0, le=0.99)
     clusters: int = option(12, "Number of topics (k-means clusters).", ge=1, le=100)
-    fast: bool = option(False, "Lay out on all cores: faster, but the map differs every time.")
+    fast: bool = option(False, "Use all cores for the layout. This is faster, but the map differs every time.")
     seed: int = option(0, "Seed of everything random.", ge=0)
 
 
@@ -100,7 +100,7 @@ def run(config: MapConfig, job: Job) -> MapResult:
         earlier = Layout.read(twin)
         coordinates, cluster = np.array(earlier.coordinates), np.array(earlier.cluster)
         clusters = read(twin, MapResult).clusters
-        job.context.note(f"Run {twin.id} laid out the same sentences already: its layout is used again.")
+        job.context.note(f"The map has the same sentences as run {twin.id}, so the layout of that run is reused.")
     else:
         job.context.part(3, PARTS, "the layout")
         layout = _Layout.make(config, job, pile.vectors_at(chosen_points))
@@ -150,7 +150,7 @@ def _pile(config: MapConfig, job: Job) -> tuple[Pile, dict[str, str]]:
     store = RunStore(job.home)
     select = store.get(config.selection)
     if select.manifest.kind != "select":
-        raise ConfigError(f"selection: {select.id} is a run of {select.manifest.kind}; give a finished select run.")
+        raise ConfigError(f"selection: {select.id} is a {select.manifest.kind} run; give a finished select run.")
     result, inputs = read(select, SelectResult), select.manifest.inputs
     task, domain = job.corpus(inputs["task"]), job.corpus(inputs["domain"])
     options = {name: select.manifest.config[name] for name in EncoderOptions.model_fields}
@@ -164,14 +164,16 @@ def _pile(config: MapConfig, job: Job) -> tuple[Pile, dict[str, str]]:
     shown = np.arange(len(domain))
     if runs["domain"] is score:
         shown = np.flatnonzero(norms)
-        job.context.note(f"The map shows the {len(shown):,} sentences of {domain.name} that the cascade embedded.")
+        job.context.note(
+            f"The map shows the {len(shown):,} sentences of {domain.name} that have vectors, and no others."
+        )
     chosen = np.zeros(len(domain), dtype=bool)
     chosen[scores.read_rows(select)] = True
     kinds = np.concatenate([np.zeros(len(task), dtype=np.int64), 2 - chosen[shown]])
     everything = np.concatenate([np.arange(len(task)), shown])
     taken = stratified(kinds, config.limit, config.seed)
     if len(taken) < len(kinds):
-        job.context.note(f"{len(taken):,} of {len(kinds):,} sentences are on the map, equal shares of each class.")
+        job.context.note(f"{len(taken):,} of {len(kinds):,} sentences are on the map, in equal shares of each class.")
     pile = Pile(
         task=task,
         domain=domain,

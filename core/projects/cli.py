@@ -203,7 +203,7 @@ def run_group() -> None:
 
 
 @run_group.command("list")
-@click.option("--tag", "tags", multiple=True, callback=several, help="Only runs with all of these tags.")
+@click.option("--tag", "tags", multiple=True, callback=several, help="List only runs that have all of these tags.")
 @click.option("--archived", is_flag=True, help="Include archived runs.")
 @json_option
 def runs_list(tags: Sequence[str], archived: bool, as_json: bool) -> None:
@@ -344,7 +344,11 @@ def runs_resume(run_id: str, agree: bool, as_json: bool) -> None:
 
 @run_group.command("remove")
 @click.argument("run_id")
-@click.option("--with-runs", is_flag=True, help="Also delete everything made from it: corpora, runs, models, exports.")
+@click.option(
+    "--with-runs",
+    is_flag=True,
+    help="Also delete everything that was made from the run: corpora, runs, models, exports.",
+)
 @json_option
 def runs_remove(run_id: str, with_runs: bool, as_json: bool) -> None:
     """Delete a run and the runs that it started, except runs that other runs need."""

@@ -61,7 +61,7 @@ class HomeStep:
 
 
 TO_BEGIN = (
-    f"To begin: about 100 labelled sentences for training, and {DEV_ENTITIES} entities in the dev and in the test set. "
+    f"To begin, label about 100 sentences for training, and {DEV_ENTITIES} entities each in the dev and the test set. "
     f"Labelling a sentence takes about {SECONDS:.0f} s."
 )
 FEW = 1000  # Home proposes to label more if the training set has fewer sentences than this
@@ -105,8 +105,8 @@ def _without_roles() -> str:
     if waiting := corpora.listed():
         names = [short(corpus.name) for corpus in waiting[:3]]
         names += [f"{len(waiting) - 3:,} more"] if len(waiting) > 3 else []
-        return f"Imported, but without a role: {listed(names)}. Give each a role on Corpora."
-    return "None yet: import your own, or open a sample."
+        return f"Imported, but without a role: {listed(names)}. Give each a role on the page Corpora."
+    return "No texts yet: import your own, or open a sample."
 
 
 def _leaks(choice_id: str) -> int:
@@ -258,13 +258,13 @@ def _labels_may_help_more() -> str:
         return ""
     asked = runs.of_corpora_in_use(runs.own("experiment", state="succeeded"))
     few = len(corpora.find(held["train"])) < FEW
-    return "With so few labels, labelling more may help more than pre-training." if asked and few else ""
+    return "Your training set is small: labelling more may help more than pre-training." if asked and few else ""
 
 
 def _many_sources() -> str:
     task = corpora.roles().get("task")
     sources = [each for each in corpora.listed() if not (each.labelled or each.derived or each.fingerprint == task)]
-    return f"You can select from {len(sources)} corpora: which one is closest?" if len(sources) > 1 else ""
+    return f"You can select from {len(sources)} corpora: which is closest to your text?" if len(sources) > 1 else ""
 
 
 def _names_reveal_more() -> str:

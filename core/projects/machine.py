@@ -125,7 +125,7 @@ class Cluster:
         kinds = sorted({machine.computer for machine in self.machines})
         if len(kinds) > 1:
             return f"would differ in the last digits, so workers are refused without --mixed: {', '.join(kinds)}."
-        return "the same: all machines are of one kind and have the same packages. Every run also compares its workers."
+        return "the same: all machines are of one kind and have the same packages. Each run also checks this."
 
     @property
     def privacy(self) -> list[str]:
@@ -136,10 +136,10 @@ class Cluster:
         guard = (
             f"{', '.join(open_to)} requires no token, so anybody can run code there. Winnow does not use this cluster."
             if open_to
-            else "A token is required, but it does not encrypt: keep the cluster on a separate network."
+            else "A token is required, but the traffic is not encrypted: keep the cluster on a separate network."
         )
         return [
-            "Sentences are sent to these machines, and numbers come back, both in clear text. Winnow stores no "
+            "Sentences are sent to these machines, and numbers are sent back, without encryption. Winnow stores no "
             "sentence there.",
             guard,
             "Switch off Ray's usage reports when you start the cluster (RAY_USAGE_STATS_ENABLED=0 before ray start). "

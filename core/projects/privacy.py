@@ -25,7 +25,7 @@ BLOCK, SWAPS = Path("/sys/dev/block"), Path("/proc/swaps")
 STREAMLIT = {
     "browser.gatherUsageStats": (False, True),
     "client.allowedOrigins": ([], "Streamlit's own list"),
-    "client.showErrorLinks": (False, "links that carry an error's text"),
+    "client.showErrorLinks": (False, "links that contain an error's text"),
     "server.address": ("127.0.0.1", "every address"),
 }
 
@@ -78,8 +78,8 @@ def _modes() -> Finding:
     wide = [path for path, status in _files() if stat.S_IMODE(status.st_mode) & 0o077]
     if wide:
         more = f" and {len(wide) - 1:,} more" if len(wide) > 1 else ""
-        return "bad", f"{wide[0]}{more}: other accounts may read or change it; chmod -R go-rwx {machine_home()}."
-    return "ok", "Only the owner can read the files and folders of the home (0600, 0700)."
+        return "bad", f"{wide[0]}{more}: other accounts may read or change it; run chmod -R go-rwx {machine_home()}."
+    return "ok", "Only the owner can read the files and folders in Winnow's home folder (0600, 0700)."
 
 
 def _owner() -> Finding:
@@ -131,7 +131,7 @@ def _audit() -> Finding:
         return "bad", f"{path}: the audit log cannot be written."
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
     if mode & 0o007:
-        return "bad", f"{path}: every account may read or change the audit log; chmod o-rwx it."
+        return "bad", f"{path}: every account may read or change the audit log; run chmod o-rwx on it."
     return (
         ("look", f"{path}: its group may read the audit log.") if mode & 0o070 else ("ok", f"The audit log is {path}.")
     )

@@ -245,7 +245,7 @@ def _settle_consent(run: Run, agreed: bool) -> None:
         return
     if not agreed:
         raise ConfigError(
-            f"run {run.id}: was imported in a project file, so its options were set elsewhere ({run.manifest.kind}: "
+            f"run {run.id}: was imported with a project, so another person chose its options ({run.manifest.kind}: "
             f"{options_in_words(options)}); check them, then resume it with `runs resume {run.id} --agree`."
         )
     run.brought_file.unlink(missing_ok=True)

@@ -224,7 +224,7 @@ def _active(project: Project) -> list[str]:
 def _refuse_active(project: Project) -> None:
     if active := [run for run in store_of(project.folder).list() if run.state().active]:
         raise RunBusy(
-            f"project {project.name!r}: a run is still running ({active[0].id}); wait until it ends, or cancel it first"
+            f"project {project.name!r}: a run is still active ({active[0].id}); wait until it ends, or cancel it first"
             f"{holders(active)}."
         )
 

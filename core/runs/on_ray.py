@@ -121,7 +121,7 @@ class _Nodes:
             )
         if self._for_runs and (answer.holder is None or answer.holder != self._context.run.lock.holder()):
             self._context.note(
-                f"Node {name} cannot read Winnow's home, so it runs no steps of the experiment.", passing=True
+                f"Node {name} cannot read Winnow's home folder, so it runs no steps of the experiment.", passing=True
             )
             return
         try:

@@ -24,7 +24,7 @@ def read(run: Run, kind: type[ResultT]) -> ResultT:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or kind.__name__
         raise RunError(
-            f"run {run.id}: its result does not fit its kind, {run.manifest.kind} ({place}: {first['msg']}); "
+            f"run {run.id}: its result is not a valid result of {run.manifest.kind} ({place}: {first['msg']}); "
             "remove the run and start it again."
         ) from error
     assert isinstance(result, kind)

@@ -246,7 +246,7 @@ def test_a_node_that_cannot_take_steps_is_named(
         monkeypatch.setattr("core.runs.on_ray.cards.machine", lambda: "Abacus")
         run = child(home, why)
     else:  # a path that no other process finds
-        words = "cannot read Winnow's home, so it runs no steps of the experiment."
+        words = "cannot read Winnow's home folder, so it runs no steps of the experiment."
         folder = os.open(tmp_path, os.O_RDONLY)
         run = child(Path(f"/proc/self/fd/{folder}/home"), why)
 

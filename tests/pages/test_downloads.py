@@ -49,14 +49,14 @@ def test_download_of_a_removed_file_names_the_file(home: Path, tmp_path: Path) -
     (tmp_path / "text.txt").write_text("One clause .\n")
     run = add(tmp_path / "text.txt")
     file = run.artifacts / "rejects.jsonl"
-    assert answer(partial(deliver.take_bytes, run.id, file)).error_msg.startswith(f"{file}: is gone")
+    assert answer(partial(deliver.take_bytes, run.id, file)).error_msg.startswith(f"{file}: is missing")
 
 
 def test_download_on_a_full_disk_names_the_disk(home: Path) -> None:
     def full() -> bytes:
         raise OSError(28, "No space left on device", "/exports/x")
 
-    assert answer(full).error_msg.startswith("/exports/x: the disk that holds it is full")
+    assert answer(full).error_msg.startswith("/exports/x: its disk is full")
 
 
 @pytest.mark.parametrize("fails", QUOTING)

@@ -185,7 +185,7 @@ def test_a_selection_stays_in_use_until_a_corpus_that_it_read_changes(seal: Seal
 
 
 def test_a_running_import_replaces_the_empty_notice(home: Path) -> None:
-    assert "None yet" in on_home()[0]
+    assert "No texts yet" in on_home()[0]
     recipe = KINDS["add"]
     with finished.as_running(register(recipe, recipe.config.parse({"path": "/data/a.txt"}), store())):
         assert "An import is running." in on_home()[0]
@@ -195,7 +195,7 @@ def test_a_running_import_replaces_the_empty_notice(home: Path) -> None:
 
 def test_an_empty_home_says_how_many_labels_are_needed_and_how_long_they_take(home: Path) -> None:
     page_text = on_home()[0]
-    assert "about 100 labelled sentences for training, and 300 entities in the dev and in the test set" in page_text
+    assert "label about 100 sentences for training, and 300 entities each in the dev and the test set" in page_text
     assert "Labelling a sentence takes about 30 s" in page_text
 
 
@@ -204,7 +204,7 @@ def test_imported_corpora_without_a_role_are_named(home: Path, seal: Seal) -> No
         seal([f"One of {name} ."], name)
     page_text = on_home()[0]
     assert "Imported, but without a role: " in page_text
-    assert " and 1 more. Give each a role on Corpora." in page_text
+    assert " and 1 more. Give each a role on the page Corpora." in page_text
 
 
 def test_a_running_selection_or_experiment_is_described_as_running(seal: Seal, home: Path) -> None:

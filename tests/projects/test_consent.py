@@ -61,7 +61,7 @@ def test_paths_and_downloads_of_imported_runs_are_named_and_refused(home: Path, 
     with within(imported_copy().slug):
         for run, message in ((add, f"add: path: {secret}"), (fetch, "fetch: encoder: mpnet")):
             for resume in (runs.resume, runs.go_on):
-                with pytest.raises(ConfigError, match=f"was imported in a project file.*{message}"):
+                with pytest.raises(ConfigError, match=f"was imported with a project.*{message}"):
                     resume(run.id)
             assert runs.state(run.id).attempts == 1
         assert not corpora.listed()

@@ -143,7 +143,7 @@ def test_a_project_outside_the_folder_of_projects_is_refused(home: Path, command
     code, out, err = command("corpus", "list")
     assert (code, out) == (2, "")
     assert err == (
-        f"{given_home()}: holds corpora of a project of version 0.4, which later versions look for in "
+        f"{given_home()}: contains corpora of a project of version 0.4, which later versions expect in "
         "projects/my-first-project; move all of them there.\n"
     )
 
@@ -162,7 +162,7 @@ def test_a_removed_project_leaves_only_its_entry_in_the_audit_log(two: tuple[Pat
         assert not facade.at_work()
         with within("leases"):
             assert facade.at_work() == {FIRST: 1}
-        with pytest.raises(RunError, match="a run is still running"):
+        with pytest.raises(RunError, match="a run is still active"):
             facade.remove(FIRST)
     facade.remove(FIRST)
     everything = command("audit")

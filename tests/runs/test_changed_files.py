@@ -26,7 +26,7 @@ from tests.conftest import sentence
 from tests.homes import Names
 from tests.pages.drawing import opened, opened_on
 
-CHANGED = "differs from what run {} wrote: it was changed since, or the disk fails; restore it from a copy, or remove"
+CHANGED = "differs from what run {} wrote; it was changed, or the disk is failing. Restore it from a copy, or remove"
 NUMBERS = np.arange(20.0)
 
 
@@ -68,7 +68,7 @@ def test_changed_and_missing_files_of_a_selection_are_named_on_its_page_too(sele
     cluster, score = audit.artifacts / "audit" / "cluster.npy", scored.artifacts / "scores.npy"
     data = cluster.read_bytes()
     cluster.unlink()
-    with pytest.raises(RunError, match=r"cluster\.npy: is gone; restore it from a copy, or remove the run"):
+    with pytest.raises(RunError, match=r"cluster\.npy: is missing; restore it from a copy, or remove the run"):
         selections.scored(select.id)
     cluster.write_bytes(data)
     change(score)

@@ -158,8 +158,8 @@ def test_a_cluster_of_one_kind_of_machine_is_accepted() -> None:
     assert not fit.bad
     assert fit.bytes.startswith("the same: all machines are of one kind")
     assert fit.home == "visible on all machines, so each of them also runs steps of an experiment."
-    assert "in clear text" in fit.privacy[0]
-    assert "A token is required, but it does not encrypt" in fit.privacy[1]
+    assert "without encryption" in fit.privacy[0]
+    assert "A token is required, but the traffic is not encrypted" in fit.privacy[1]
     assert "usage reports" in fit.privacy[2]
     assert fit.lines[0].split() == ["ward3", "8", "cores", "0", "GPUs", "Xeon"]
 

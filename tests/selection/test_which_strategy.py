@@ -256,5 +256,5 @@ def test_a_damaged_result_is_refused(home: Path, damage: dict[str, object], seal
     corpora = {name: seal(texts, name).fingerprint for name, texts in (("task", TASK), ("domain", OTHERS))}
     run = finished.finish(home, "which-strategy", corpora, finished.constant(finished.COMPARED))
     finished.returned(run, {**run.result(), **damage})
-    with pytest.raises(RunError, match=r"its result does not fit its kind, which-strategy"):
+    with pytest.raises(RunError, match=r"its result is not a valid result of which-strategy"):
         read(run, WhichStrategyResult)

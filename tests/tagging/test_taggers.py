@@ -113,7 +113,7 @@ def test_stored_result_is_read_back(result: object, tmp_path: Path) -> None:
 def test_result_of_another_kind_raises_a_readable_error(tmp_path: Path, damaged: dict[str, object]) -> None:
     run = RunStore(tmp_path).create("audit", {}, {}, seed=None, versions={}, key="k")
     execute(run, lambda context: damaged)
-    with pytest.raises(RunError, match=f"run {run.id}: its result does not fit its kind, audit .*; remove the run"):
+    with pytest.raises(RunError, match=f"run {run.id}: its result is not a valid result of audit .*; remove the run"):
         read(run, AuditResult)
 
 
