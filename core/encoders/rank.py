@@ -226,7 +226,7 @@ def _rank_one(name: str, sample: Labelled, job: Job) -> EncoderRank:
         if memory_ran_out(error):
             raise
         raise ModelError(
-            f"{name}: it cannot read the sentences ({type(error).__name__}); save the encoder again, or leave it out."
+            f"{name}: cannot read the sentences ({type(error).__name__}); save the encoder again, or leave it out."
         ) from error
 
 
@@ -292,14 +292,14 @@ def _proposal(states: "States", sample: Labelled, job: Job) -> Proposal:
         if by.lo > 0:  # Skip lower layers, because probes take most of the time.
             why = (
                 f"On held-out training sentences a linear probe scores {tables[layer].f1():.1f} from layer {layer} and "
-                f"{last:.1f} from the last of {top} ({by.delta:+.1f}, {by.lo:+.1f} to {by.hi:+.1f}). Training closes "
-                "most of this gap, so compare both on the dev set."
+                f"{last:.1f} from layer {top}, the last (difference {by.delta:+.1f}, confidence interval "
+                f"{by.lo:+.1f} to {by.hi:+.1f}). Training closes most of this gap, so compare both on the dev set."
             )
             return Proposal(layers=str(layer), why=why)
     best = max(range(1, top), key=lambda layer: tables[layer].f1())
     why = (
         f"No layer is reliably better than the last one. On held-out training sentences a linear probe scores "
-        f"{last:.1f} from the last layer and {tables[best].f1():.1f} from layer {best}, the best one below it."
+        f"{last:.1f} from the last layer and {tables[best].f1():.1f} from layer {best}, the best of the others."
     )
     return Proposal(layers="last", why=why)
 

@@ -46,7 +46,9 @@ def word_states(name: str, sentences: Sequence[Sentence], report: Reporter, *, m
     device = pick_device()
     model = hub.load_model(name, dtype=pick_dtype("auto", device, frozen=True)).eval().requires_grad_(False).to(device)
     if model.config.is_encoder_decoder:
-        raise ModelError(f"{name}: has a decoder too; choose an encoder such as BERT or RoBERTa, or {hub.BUNDLED}.")
+        raise ModelError(
+            f"{name}: is an encoder-decoder model; choose an encoder such as BERT or RoBERTa, or {hub.BUNDLED}."
+        )
     tokenizer = hub.load_tokenizer(name)
     pieces = Pieces(tokenizer, min(max_length, longest(model, tokenizer)))
     starts = np.cumsum([0, *(len(sentence.tokens) for sentence in sentences)])

@@ -35,7 +35,7 @@ def newest_rank(train: str, dev: str) -> Run | None:
 
 def known() -> Sequence[Encoder]:
     """Return the bundled encoder, then those that can be fetched."""
-    about = "all-MiniLM-L6-v2, bundled: English, uncased, 6 layers of 384"
+    about = "all-MiniLM-L6-v2, bundled: English, uncased, 6 layers of width 384"
     return [Encoder(name=BUNDLED, says=about, license="Apache-2.0", here=True, fetched=0, size=91), *offered()]
 
 

@@ -28,12 +28,16 @@ class EncoderOptions(Config):
 
     encoder: str = option("minilm", "Encoder: a Hugging Face name, a local folder, or minilm (bundled).")
     pooling: Literal["mean", "cls", "last4"] = option(
-        "mean", "mean: mean of the last layer's pieces; cls: its [CLS] piece; last4: mean over the last four layers."
+        "mean",
+        "mean: mean over the last layer's pieces; cls: the last layer's [CLS] piece; last4: mean over the pieces of "
+        "the last four layers.",
     )
     max_length: int = option(
         128, "Window size; longer sentences are read in several windows.", unit="pieces", ge=8, le=8192
     )
-    precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto: bf16 if the device supports it, else fp32.")
+    precision: Literal["auto", "bf16", "fp32"] = option(
+        "auto", "Number format of the computation. auto: bf16 if the device supports it, else fp32."
+    )
     allow_download: bool = option(False, "Download the encoder from the Hugging Face hub if it is not on this machine.")
 
     weights: str = option("", "Hash of the encoder, so that changed weights give new vectors.", hidden=True)
@@ -126,10 +130,14 @@ class Encoder:
         tokenizer = hub.load_tokenizer(name, allow_download=allow_download)
         model = hub.load_model(name, allow_download=allow_download, dtype=dtype).eval().requires_grad_(False)
         if model.config.is_encoder_decoder:
-            raise ModelError(f"{name}: has a decoder too; choose an encoder such as BERT or RoBERTa, or {hub.BUNDLED}.")
+            raise ModelError(
+                f"{name}: is an encoder-decoder model; choose an encoder such as BERT or RoBERTa, or {hub.BUNDLED}."
+            )
         n_layers = int(model.config.num_hidden_layers)
         if not -n_layers - 1 <= layer <= n_layers or (pooling == "last4" and layer != -1):
-            raise ConfigError(f"layer: {layer} does not fit {name} ({n_layers} layers, pooling {pooling}); give -1.")
+            raise ConfigError(
+                f"layer: {layer} does not fit {name} ({n_layers} layers, pooling {pooling}); give -1, the last layer."
+            )
         max_length = min(max_length, longest(model, tokenizer))
         parts = (fingerprint(name, allow_download=allow_download), pooling, layer, max_length, dtype)
         key = sha256(" ".join(str(part) for part in parts).encode()).hexdigest()[:24]

@@ -250,7 +250,7 @@ def _separated(loaded: object, size: int) -> "dict[str, torch.Tensor]":
     import torch
 
     if not isinstance(loaded, dict) or not loaded:
-        raise _NotWeights("it is not a table of weights")
+        raise _NotWeights("it is not a dictionary of weights")
     for key, tensor in loaded.items():
         if not isinstance(key, str) or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
             raise _NotWeights(f"its entry {str(key)[:80]!r} is not a named tensor")

@@ -95,8 +95,8 @@ class KneserNey:
         own = len(vocabulary) - 1
         if vocabulary_size is not None and vocabulary_size < own:
             raise ConfigError(
-                f"vocabulary_size: {vocabulary_size} is less than the corpus's own {own} words; "
-                "give the size of a vocabulary that contains them."
+                f"vocabulary_size: {vocabulary_size} is less than the {own} words of the corpus; "
+                "give the size of a vocabulary that contains all of these words."
             )
         words, _ = _frame(ids, lengths)
         del ids, lengths

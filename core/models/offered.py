@@ -96,7 +96,7 @@ def fetch(name: str, work: Path, report: Reporter) -> Path:
     if offline():  # checked again, because a resumed run may be older than this setting
         raise ModelError(
             f"{name}: is not fetched, because this machine is set to stay offline (WINNOW_OFFLINE); copy the folder "
-            f"from another machine to {folder}, or use an encoder that is here."
+            f"from another machine to {folder}, or use an encoder that is on this machine."
         )
     for place in (work, folder.parent):
         place.mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ def _refuse_full(name: str, offer: Offer, work: Path) -> None:
     if shutil.disk_usage(work).free < _HELD * offer.size - here:
         raise ResourceError(
             f"{name}: needs {_HELD * offer.size / 1e9:.1f} GB of disk space to unpack and half of it afterwards, but "
-            f"{machine_home()} has less; free some space there and fetch it again."
+            f"{machine_home()} has less free space; delete some files there and fetch it again."
         )
 
 

@@ -68,7 +68,7 @@ class EncoderTagger(PieceTagger):
         layer = next((part for part in layers if isinstance(part, nn.Linear)), None)
         if layer is None:
             raise ModelError(
-                f"{type(self.model).__name__}: its last layer is not known here; choose an encoder such as BERT."
+                f"{type(self.model).__name__}: Winnow does not know its last layer; choose an encoder such as BERT."
             )
         return layer
 

@@ -244,7 +244,7 @@ class Marks:
         """The reason for the value of `tokens`, as part of a sentence."""
         if self.n < _LEAST:
             return f"{self.n} commas and final full stops in its first rows are too few to decide"
-        return f"{self.spaced / self.n:.0%} of {self.n:,} commas and final full stops in its first rows are separate"
+        return f"{self.spaced / self.n:.0%} of {self.n:,} commas and final full stops in its first rows follow a blank"
 
 
 def marks(texts: Iterable[str]) -> Marks:

@@ -78,10 +78,13 @@ class MlmSettings(Config):
     mask_probability: float = option(0.15, "Share of the pieces that are masked.", gt=0, lt=1)
     balance: Balance = option(
         "none",
-        "Balance of the task corpus and the others. none: every sentence once; upsample_TC: repeat the task corpus to "
-        "the size of the others; downsample_SC: use only as many sentences of the others as the task corpus has.",
+        "Balance of the task corpus and the other corpora. none: use every sentence once; upsample_TC: repeat the task "
+        "corpus until it is as large as the others; downsample_SC: use only as many sentences of the others as the "
+        "task corpus has.",
     )
-    precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto: bf16 if the device supports it, else fp32.")
+    precision: Literal["auto", "bf16", "fp32"] = option(
+        "auto", "Number format of the computation. auto: bf16 if the device supports it, else fp32."
+    )
     allow_download: bool = option(False, "Download the encoder from the Hugging Face hub if it is not on this machine.")
     lora: int = option(0, LORA, ge=0, le=256)
     checkpointing: bool = option(False, CHECKPOINTING)

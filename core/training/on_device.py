@@ -157,7 +157,9 @@ def _in_words(error: Exception) -> str:
         return str(error)
     if memory_ran_out(error):
         return f"{OUT_OF_MEMORY}; choose smaller batches or a smaller model."
-    return f"this is a bug in Winnow, {type(error).__name__}; the traceback is in that process's output."
+    return (
+        f"this is a bug in Winnow, {type(error).__name__}; the traceback is in the output of the process that failed."
+    )
 
 
 class _SilentContext(Silent):

@@ -209,8 +209,9 @@ def train_distant(
             raise
         seconds += student.epochs.seconds
         stages.report.note(
-            f"seed {stages.seed}: dev F1 {stage.f1:.1f} {'after one round' if number > 1 else 'with the names alone'}, "
-            f"{student.f1:.1f} after training on that tagger's pseudo-labels."
+            f"seed {stages.seed}: dev F1 is {stage.f1:.1f} "
+            f"{'after one round' if number > 1 else 'with the names alone'} and {student.f1:.1f} after training on the "
+            "pseudo-labels of this tagger."
         )
         if student.f1 <= stage.f1:
             break

@@ -221,7 +221,7 @@ class TaggerSettings(Config):
         le=4096,
     )
     assisting_weight: float = option(
-        0.1, "Weight of the mean loss of an assisting batch, relative to that of a primary one.", gt=0, le=1
+        0.1, "Weight of an assisting batch's mean loss, relative to a primary batch's.", gt=0, le=1
     )
     in_turn: bool = option(
         False,
@@ -240,8 +240,8 @@ class TaggerSettings(Config):
     )
     head: Literal["crf", "softmax", "memm"] = option(
         "crf",
-        "crf: a linear-chain CRF; softmax: each word's tag by itself; memm: a softmax that also sees the previous tag "
-        "(Murthy et al. 2018).",
+        "crf: a linear-chain CRF; softmax: predicts each word's tag separately; memm: a softmax that also sees the "
+        "previous tag (Murthy et al. 2018).",
     )
     layers: str = option(
         "last",
@@ -283,7 +283,7 @@ class TaggerSettings(Config):
         0,
         "Also score the dev set every this many steps within an epoch, for the live chart; 0: only after each epoch. "
         "The tagger and its final scores stay the same. This scoring takes at most a tenth of the training's time; "
-        "further scores are left out.",
+        "more scores are skipped.",
         unit="steps",
         ge=0,
     )
@@ -302,7 +302,9 @@ class TaggerSettings(Config):
         "Weight of a training sentence by its entity types. none: all equal. inverse: a type's weight is 1 divided by "
         "its share of the mentions. root: the square root of this value.",
     )
-    precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto: bf16 if the device supports it, else fp32.")
+    precision: Literal["auto", "bf16", "fp32"] = option(
+        "auto", "Number format of the computation. auto: bf16 if the device supports it, else fp32."
+    )
     allow_download: bool = option(False, "Download the encoder from the Hugging Face hub if it is not on this machine.")
     lora: int = option(0, LORA, ge=0, le=256)
     checkpointing: bool = option(False, CHECKPOINTING)
