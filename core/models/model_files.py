@@ -100,8 +100,8 @@ def refuse_unsafe(name: str, folder: Path) -> None:
     for key, value in _settings(json_object(name, folder / "config.json")):
         if key.endswith(("attn_implementation", "attn_implementation_internal")) and value not in _ATTENTION:
             raise ModelError(
-                f"{name}: its config.json asks for the attention {str(value)[:80]!r}, which is not torch's own; remove "
-                f"{key} from config.json."
+                f"{name}: its config.json names the attention implementation {str(value)[:80]!r}, which is not "
+                f"torch's own; remove {key} from config.json."
             )
     for file in files(folder):
         if not file.is_file():

@@ -283,7 +283,7 @@ class TaggerSettings(Config):
         0,
         "Also score the dev set every this many steps within an epoch, for the live chart; 0: only after each epoch. "
         "The tagger and its final scores stay the same. This scoring takes at most a tenth of the training's time; "
-        "more scores are skipped.",
+        "scores beyond this limit are skipped.",
         unit="steps",
         ge=0,
     )
