@@ -60,7 +60,7 @@ class AssistConfig(WordVectorOptions, SklConfig):
     )
     init: str = option("minilm", "Encoder to start from, if `network` is encoder.")
     preset: Literal["quick", "paper", "custom"] = option(
-        "quick", "Training settings. paper: protocol of Murthy et al. 2018, which is not a fair comparison."
+        "quick", "Training settings. paper: as Murthy et al. 2018; variants then train for different numbers of steps."
     )
     seeds: tuple[int, ...] = option((1, 2, 3), "Seeds; every variant trains one tagger per seed.")
     hidden: int | None = option(
@@ -380,7 +380,7 @@ _VERDICTS: dict[Word, str] = {
 
 
 def in_words(table: AssistTable) -> str:
-    """Return two sentences on the result for one share (layers that both corpora share)."""
+    """Return sentences on the result for one share (layers that both corpora share)."""
     comparisons = []
     for arm, name, over_seeds in (
         ("random", "as many random sentences", None),
@@ -391,8 +391,8 @@ def in_words(table: AssistTable) -> str:
             chance = f"; Welch's test: p = {over_seeds.p:.2g}" if over_seeds else ""
             comparisons.append(f"{verdict.delta:+z.2f} against {name} ({_VERDICTS[verdict.verdict]}{chance})")
     return (
-        f"{_SHARED[table.share]}, the dev set chose the threshold {table.threshold:g}, which keeps "
-        f"{count(table.kept, 'sentence')}. The test score is {table.skl:.2f}: {listed(comparisons)}."
+        f"{_SHARED[table.share]}, the threshold with the best dev F1 is {table.threshold:g}. It keeps "
+        f"{count(table.kept, 'sentence')}. Test F1 is {table.skl:.2f}: {listed(comparisons)}."
     )
 
 
@@ -401,7 +401,7 @@ KIND = Kind(
     AssistConfig,
     run,
     AssistResult,
-    title=lambda run: f"{run.corpus(run.config['primary'])} with the help of {run.corpus(run.config['assisting'])}",
+    title=lambda run: f"Test if {run.corpus(run.config['assisting'])} helps {run.corpus(run.config['primary'])}",
     outcome=lambda result, _: in_words(result.tables[0]),
     page="Assisting",
 )

@@ -28,8 +28,8 @@ _MAP_FILE = "A file of OLD=NEW lines, instead of or in addition to --type-map."
     show_default=True,
     help="Keep sentences with a lower SKL. Choose it on the dev set (as `assist` does), never on the test set.",
 )
-@click.option("--output", type=FILE, help="Write the kept sentences: a CoNLL file (IOB2).")
-@click.option("--drift", type=FILE, help="Write the table of shared entities: a .csv file.")
+@click.option("--output", type=FILE, help="Write the kept sentences to this CoNLL file (IOB2).")
+@click.option("--drift", type=FILE, help="Write the table of shared entities to this .csv file.")
 @json_option
 def skl(
     *,

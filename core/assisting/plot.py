@@ -52,9 +52,7 @@ def skl_histogram(scores: FloatArray, threshold: float, log: str = "natural") ->
 
 def f1_by_threshold(points: Sequence[SweepPoint], chosen: float | None) -> go.Figure:
     """Plot dev F1 and test F1 against the threshold. chosen: the threshold chosen on the dev set, None if not known."""
-    fig = figure(
-        320, x="threshold (0: the primary corpus alone, 10: all of the assisting one)", y="score (F1), percent"
-    )
+    fig = figure(320, x="threshold (0: primary corpus alone, 10: whole assisting corpus)", y="score (F1), percent")
     looks = {"dev": (DEV.word, COLOURS["S_C"], "solid"), "test": (TEST.word, COLOURS["T_C"], "dash")}
     for split, (words, colour, dash) in looks.items():
         line = sorted((point for point in points if point.split == split), key=lambda point: point.threshold)
@@ -65,7 +63,7 @@ def f1_by_threshold(points: Sequence[SweepPoint], chosen: float | None) -> go.Fi
             x=[point.threshold for point in line],
             y=np.array([np.mean(point.f1) for point in line]),
             error_y={"array": spreads, "width": 3},
-            name=f"{words}, mean and spread of {len(line[0].f1)} seeds",
+            name=f"{words}, mean and standard deviation over {len(line[0].f1)} seeds",
             mode="lines+markers",
             line={"color": colour, "dash": dash, "width": 2.5},
             hovertemplate="threshold %{x:g}: score %{y:.2f}, " + words + "<extra></extra>",

@@ -55,18 +55,18 @@ class SklOptions(Config):
     """Options of SKL: what counts as an entity, and how counts become a divergence."""
 
     unit: Literal["token", "surface"] = option(
-        "token", "Unit that is compared, in lower case. token: each token of an entity. surface: whole entities."
+        "token", "What is compared, in lower case. token: each token of an entity. surface: whole entities."
     )
-    floor: float = option(1e-4, "Least probability of a type, before normalisation.", gt=0, lt=1)
+    floor: float = option(1e-4, "Minimum probability of a type, before normalisation.", gt=0, lt=1)
     add_k: float = option(0.0, "Number added to the count of every type, instead of the floor; 0: use the floor.", ge=0)
     log: Literal["natural", "base2"] = option("natural", "Logarithm: divergence in nats or in bits.")
     min_count: int = option(
-        1, "Minimum of occurrences in each corpus; an entity with fewer does not count as shared.", ge=1
+        1, "Minimum number of occurrences in each corpus; an entity with fewer does not count as shared.", ge=1
     )
     shrinkage: float = option(
         0.0,
-        "Pseudo-counts added to each entity, distributed over types as in all entities together, so that a rare "
-        "entity gets a smaller divergence.",
+        "Number of pseudo-counts added to each entity, so that a rare entity gets a smaller divergence. They are "
+        "distributed over types as in all entities together.",
         ge=0,
     )
 
@@ -218,7 +218,7 @@ class SklConfig(SklOptions):
     primary: str = option(..., "Your labelled corpus.", corpus=True)
     assisting: str = option(..., "Another labelled corpus to borrow sentences from.", corpus=True)
     type_map: tuple[str, ...] = option(
-        (), "OLD=NEW renames a type in both corpora if their names differ (PER=person); OLD= leaves the type out."
+        (), "OLD=NEW renames a type in both corpora, if they name it differently (PER=person). OLD= leaves it out."
     )
 
     @field_validator("type_map")
@@ -262,7 +262,7 @@ def run(config: SklConfig, job: Job) -> SklResult:
     for corpus, names in alone.items():
         job.context.note(
             f"{', '.join(names)}: only {corpus} has {'this type' if len(names) == 1 else 'these types'}, so their "
-            "entities get the largest possible drift; map them, or leave them out with OLD=."
+            "entities get the largest possible drift; map the types, or leave them out with OLD=."
         )
     job.context.part(1, 2, "the types of the entities in both corpora")
     drift = _drift(config, primary, assisting, types, job.context)
@@ -286,7 +286,7 @@ def _check(primary: Corpus, assisting: Corpus, types: TypeMap) -> dict[str, list
     """Return {corpus: types that only this corpus has}. Errors: CorpusError if there is nothing to compare."""
     for corpus in (primary, assisting):
         if not corpus.types:
-            what = "holds no entity" if corpus.labelled else "is not labelled"
+            what = "has no entity" if corpus.labelled else "is not labelled"
             raise CorpusError(
                 f"{corpus.name}: {what}; symmetric KL divergence (SKL) compares labelled corpora, so give one "
                 "with entities."
@@ -309,8 +309,8 @@ def check_trainable(primary: Corpus, types: TypeMap) -> None:
     """
     if moved := [f"{name}={types[name]}" for name in primary.types if types.get(name, name) not in ("", name)]:
         raise ConfigError(
-            f"type_map: {', '.join(moved)} renames a type of {primary.name}, and training uses that corpus as it is; "
-            "rename only types of the assisting corpus, to those of the primary one."
+            f"type_map: {', '.join(moved)} renames a type of {primary.name}, but training uses that corpus unchanged; "
+            "rename only types of the assisting corpus, to types of the primary corpus."
         )
 
 
@@ -321,8 +321,8 @@ def _drift(config: SklConfig, primary: Corpus, assisting: Corpus, types: TypeMap
     if not drift.names:
         least = f" at least {config.min_count} times" if config.min_count > 1 else ""
         raise CorpusError(
-            f"{assisting.name}: shares no entity{least} with {primary.name}, so all sentences score the same;"
-            " use all of it, or choose a corpus with the same entities."
+            f"{assisting.name}: shares no entity{least} with {primary.name}, so all sentences get the same score;"
+            " use the whole corpus, or choose a corpus with the same entities."
         )
     return drift
 
@@ -572,7 +572,7 @@ def check_assisting(network: str, corpus: Corpus, types: Collection[str]) -> Non
     """
     if not corpus.types:
         raise CorpusError(
-            f"{corpus.name}: holds no labelled entity, so it cannot assist; give a labelled corpus, or a higher"
+            f"{corpus.name}: has no labelled entity, so it cannot assist; give a labelled corpus, or a higher"
             " threshold."
         )
     if network in ON_ENCODER and (strange := sorted(set(corpus.types) - set(types))):
@@ -590,7 +590,8 @@ KIND = Kind(
     SklResult,
     title=lambda run: f"Score {run.corpus(run.config['assisting'])} against {run.corpus(run.config['primary'])}",
     outcome=lambda result, _: (
-        f"{result.entities.drifting:,} of the {count(result.overlapping, 'entity', 'entities')} in both corpora drift"
+        f"{result.entities.drifting:,} of {count(result.overlapping, 'shared entity', 'shared entities')}"
+        f" drift (SKL above {DRIFTS:g})"
     ),
     page="Assisting",
     opens=True,

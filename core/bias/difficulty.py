@@ -75,7 +75,7 @@ class DifficultyOptions(Config):
         "quick: few epochs; paper: Ma et al. 2023, Table 7; custom: as quick, with the options below.",
     )
     folds: int = option(
-        5, "Folds of the cross-validation; a mention is judged by a model that trained on the other folds.", ge=2, le=50
+        5, "Number of folds. A model that trained on the other folds predicts the mentions of a fold.", ge=2, le=50
     )
     repeats: int | None = option(
         None,
@@ -88,11 +88,11 @@ class DifficultyOptions(Config):
     )
     calibrate: Literal["auto", "yes", "no"] = option(
         "auto",
-        "Correct overconfident models; each fold is corrected by the others. auto: no with preset paper, else yes.",
+        "Correct the probabilities of overconfident models. auto: yes, except with the preset paper.",
     )
     mentions: int = option(0, "Sample whole sentences with about this many mentions; 0: all.", unit="mentions", ge=0)
     group: Literal["", "sentence", "document"] = option(
-        "", "Unit that is never split between folds; empty: documents if they are known."
+        "", "Unit that is never split between folds. Empty: document if all documents are known, else sentence."
     )
     seed: int = option(1, "Seed of the folds, the sample, the training and the resamples.", ge=0)
     draws: int = option(2000, "Bootstrap resamples for each confidence interval.", ge=100, le=100_000)
@@ -269,7 +269,7 @@ def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, lis
     chosen = sampled(instances(chain.from_iterable(corpus.batches())), config.mentions, config.seed)
     if not chosen:
         raise CorpusError(
-            f"{corpus.name}: no sentence holds an entity, so there is no name or context to measure; give a corpus"
+            f"{corpus.name}: no sentence has an entity, so there is no name or context to measure; give a corpus"
             " with entities."
         )
     number, grouped_by = groups(chosen, config.group, config.folds)
@@ -293,12 +293,12 @@ def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, lis
     )
     if len(counts) == 1:
         return questions, [
-            f"{types[0]}: is the only type, so names and contexts hold no information about it. Pointwise"
+            f"{types[0]}: is the only type, so names and contexts give no information about it. Pointwise"
             " V-information (PVI) of every mention is 0 bits, and nothing was trained."
         ]
     notes = []
     if n < config.folds:
-        notes.append(f"Only {n} {grouped_by}s hold an entity, so there are {n} folds, not {config.folds}.")
+        notes.append(f"Only {n} {grouped_by}s have an entity, so there are {n} folds, not {config.folds}.")
     if rare := sorted(kind for kind, mentions in counts.items() if mentions < n):
         notes.append(
             f"{', '.join(f'{kind} ({counts[kind]})' for kind in rare)}: fewer mentions than the {n} folds, so models"
@@ -546,7 +546,7 @@ def _read(
 def _outcome(result: DifficultyResult, _: About) -> str:
     bits = result.v_information
     n = count(result.mentions, "mention")
-    return f"Names reveal {bits.entity:.2f} bits of the type, contexts {bits.context:.2f}, over {n}"
+    return f"Information about the type: names {bits.entity:.2f} bits, contexts {bits.context:.2f} (mean of {n})"
 
 
 KIND = Kind(

@@ -155,7 +155,7 @@ def low_share(training: Training, share: float, size: int, seed: int) -> Rebuilt
     marks, n_low = _marks(training), round(share * size)
     with_low = _with_low(marks)
     low = _draw(marks, lambda mark: mark.bin == LOW, n_low, seed=seed, name="with a low-CEIM mention")
-    name = "with near-zero- or high-CEIM mentions only"
+    name = "without a low-CEIM mention"
     others = _draw(marks, lambda mark: mark.row not in with_low, size - n_low, seed=seed, name=name)
     return _set(training, marks, low + others)
 

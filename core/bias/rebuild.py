@@ -81,24 +81,24 @@ class RebuildOptions(Config):
 
     entity_low: str = option(
         pools.AUTO,
-        "Names with at most this information (PVI) are low: bits (0.5), or a quantile of their type (20%: its lowest "
-        "fifth). "
-        "auto: below 0 bits, or the lowest 20% of a type if fewer than 5% of its names are below 0 bits.",
+        "A name with at most this information (PVI) is low. Give bits (0.5), or a quantile of the type (20%: its "
+        "lowest fifth). auto: below 0 bits, or the lowest 20% of a type if fewer than 5% of its names are below 0 "
+        "bits.",
     )
     entity_high: str = option(
         "50%",
-        "Names with at least this information (PVI) are high: bits, or a quantile of their type (50%: its median). If "
-        "too few names are high to reach the rate, the threshold is lowered in steps of 10%.",
+        "A name with at least this information (PVI) is high. Give bits, or a quantile of the type (50%: its median). "
+        "If too few names are high to reach the rate, the threshold is lowered in steps of 10%.",
     )
     context_high: str = option(
         "50%",
-        "Contexts with at least this information (PVI) are high; low2high and random2high never lower this threshold.",
+        "A context with at least this information (PVI) is high. low2high and random2high never lower this threshold.",
     )
     size: int = option(1000, "low-share: number of sentences.", unit="sentences", ge=1)
     add_bin: Literal["", "low", "near_zero", "high", "none"] = option(
         "",
         "low-share: draw `size` random sentences, and `size` more with a mention in this bin of name minus context "
-        "(CEIM); rate is then ignored. none: draw only the random sentences.",
+        "(CEIM). none: draw only the random sentences. In both cases, rate is ignored.",
     )
     seed: int = option(1, "Seed of all random draws.", ge=0)
 
@@ -132,10 +132,10 @@ class RebuildConfig(RebuildOptions):
     )
     difficulty: str = option("", "Finished difficulty run of this corpus; all methods except dataaug need one.")
     holdout: tuple[str, ...] = option(
-        (), "Dev and test sets; none of their sentences may enter the new set.", corpus=True
+        (), "Dev and test sets. Their sentences are never added to the new set.", corpus=True
     )
     encoder: str = option(
-        "minilm", "dataaug: encoder that splits words into pieces; pieces typical of a type get no typo."
+        "minilm", "dataaug: encoder whose tokenizer splits words into pieces. Pieces typical of a type get no typo."
     )
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
@@ -166,7 +166,7 @@ def run(config: RebuildConfig, job: Job) -> RebuildResult:
     job.context.stage("reading the training sentences")
     sentences = labelled(train)
     if not train.types:
-        raise CorpusError(f"{train.name}: holds no entity, so there is no mention to change; give a labelled corpus.")
+        raise CorpusError(f"{train.name}: has no entity, so there is no mention to change; give a labelled corpus.")
     closed = held_out(train, sentences, [job.corpus(name) for name in config.holdout], job.context.note)
     training = Training.of(sentences, _measures(config, job, sentences), closed)
     rungs = _pools_of(config, training)
@@ -220,7 +220,7 @@ def held_out(
     many sentences of `train` are in a held-out set.
     """
     if not holdout:
-        note("No dev or test set was given, so the corpus was not compared with one; give its dev and test sets.")
+        note("No dev or test set was given, so no sentence was checked against them; give the dev and test sets.")
     train_keys = {key_of(sentence.text) for sentence in sentences}
     held_texts: list[str] = []
     for corpus in holdout:

@@ -81,7 +81,10 @@ class RobustnessConfig(Config):
         "names of the training set are skipped.",
     )
     least_sure: float = option(
-        SURE, "oov: minimum mean confidence; names that the tagger found with a lower one are not used.", ge=0, le=1
+        SURE,
+        "oov: minimum mean confidence of the tagger. Names with a lower confidence are not used.",
+        ge=0,
+        le=1,
     )
     ambiguous: Literal["strict", "textflint"] = option(
         "strict",
@@ -112,7 +115,7 @@ def run(config: RobustnessConfig, job: Job) -> RobustnessResult:
     known = Known.of(labelled(train))
     for corpus in (test, train):
         if not corpus.types:
-            raise CorpusError(f"{corpus.name}: holds no entity, so there is no name to change; give a labelled corpus.")
+            raise CorpusError(f"{corpus.name}: has no entity, so there is no name to change; give a labelled corpus.")
     if strange := sorted(set(test.types) - set(train.types)):
         job.context.note(f"{', '.join(strange)}: in the test set but not in the training set; no tagger can find them.")
     job.context.stage(f"renaming the mentions of {test.name}")
@@ -360,9 +363,9 @@ def frontier(runs: Sequence[Run], library: Library, train: str = "") -> list[Fro
             )
     tests = [tuple(run.manifest.config["test"]) for run in runs]
     if not tests or not tests[0]:
-        raise CorpusError("frontier: no run was tested; fine-tune with the test set and robustness sets as tests.")
+        raise CorpusError("frontier: no run was tested; fine-tune with the test set and the robustness sets as `test`.")
     if len(set(tests)) > 1:
-        raise ConfigError("frontier: the runs were tested on different corpora; compare runs of the same tests.")
+        raise ConfigError("frontier: the runs have different test sets; compare runs with the same test sets.")
     by = library.find(train) if train else known_train(runs, library)
     known = Known.of(_all(by))
     corpora = [library.find(reference) for reference in tests[0]]

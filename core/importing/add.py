@@ -67,9 +67,7 @@ class AddConfig(Config):
         "auto",
         "The file's format. auto recognises it by file name and first lines, except names (a list of names).",
     )
-    text_column: str = option(
-        "", "The column that holds the text (jsonl, csv, tsv, parquet, xlsx); guessed if left out."
-    )
+    text_column: str = option("", "The column with the text (jsonl, csv, tsv, parquet, xlsx); guessed if left out.")
     doc_column: str = option(
         "", "The column that names a row's document; if left out, a column doc, doc_id, document_id or docid is used."
     )
@@ -92,7 +90,7 @@ class AddConfig(Config):
     unit: Literal["line", "paragraph"] = option("line", "Part of a .txt file that becomes a row.")
     tokens: Literal["auto", "words", "blanks"] = option(
         "auto",
-        "Rule that cuts text into tokens. words: each run of letters and each mark is a token. blanks: text between "
+        "Rule that cuts text into tokens. words: each word and each punctuation mark is a token. blanks: text between "
         "blanks is a token, for text that was tokenised before. auto: blanks if commas and full stops follow blanks.",
     )
     part: str = option("", "The set (train, dev or test) to read from a labelled folder with several sets.")

@@ -106,7 +106,7 @@ def _header(fields: list[bytes]) -> tuple[int, int] | None:
 
 def _check_dimension(file: str, number: int, dimension: int) -> None:
     if not 0 < dimension <= MOST_NUMBERS:
-        what = f"gives a word {dimension:,} numbers, expected 1 to {MOST_NUMBERS:,}; put a blank before each number."
+        what = f"has {dimension:,} numbers per word, expected 1 to {MOST_NUMBERS:,}; put a blank before each number."
         raise ReadError(file, number, what)
 
 
@@ -148,11 +148,11 @@ def _text(file: str, number: int, word: bytes) -> str:
 class AddVectorsConfig(Config):
     """Options of an import of word vectors: the file to read, and a name for the vectors."""
 
-    path: str = option(..., "A text file of word vectors (word2vec, GloVe, fastText's .vec), also packed as .gz.")
+    path: str = option(..., "A text file of word vectors (word2vec, GloVe, fastText's .vec), also compressed as .gz.")
     name: str = option("", "Name for --imported-vectors; the file's name if left out.", max_length=LONGEST_NAME)
     most_words: int = option(
         200_000,
-        "Number of words to read (most files begin with frequent words); 0 reads all. A tagger stores all of them.",
+        "Number of words to read; 0 reads all. Most files begin with frequent words. A tagger stores all words read.",
         unit="words",
         ge=0,
     )

@@ -26,7 +26,7 @@ class Flagging(Config):
     max_tokens: int = option(128, "Sentences with more tokens are flagged too long.", unit="tokens", ge=1)
     near_words: float = option(
         0.9,
-        "Sentences of up to 60 words are near duplicates if at least this share of their words is the same, in order.",
+        "Sentences of up to 60 words are near duplicates if at least this share of words is equal, in the same order.",
         ge=0.8,
         le=1.0,
     )

@@ -29,7 +29,7 @@ PROBLEMS = 5
 # Exit status if an item of the data check is red. It is the same as for invalid input.
 RED = 2
 run_anyway_option = click.option(
-    "--run-anyway", is_flag=True, help="Start the run although the data check has red items. They are noted in the run."
+    "--run-anyway", is_flag=True, help="Start the run even if the data check has red items. The run's notes list them."
 )
 
 
@@ -41,7 +41,7 @@ def where_option(*, required: bool = False) -> Callable[[Command], Command]:
         required=required,
         callback=several_pairs,
         metavar="COLUMN=VALUE,...",
-        help="Keep sentences with one of the given values in each given column (doc, file, group or a further one).",
+        help="Keep sentences with one of the given values in each given column (doc, file, group or an imported one).",
     )
 
 

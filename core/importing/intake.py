@@ -41,14 +41,14 @@ class IntakeConfig(Config):
     path: str = option(..., "A file, a folder of files, or a zip archive of them.")
     others: tuple[str, ...] = option((), "Further files, folders or archives.")
     task: tuple[str, ...] = option(
-        (), "Task corpus (T_C): text like the text that you will label; the training set's text if left out."
+        (), "Task corpus (T_C): text like the text that you will label. By default, the training set's text."
     )
     domain: tuple[str, ...] = option((), "Domain corpus (D_C), to select from.")
     train: tuple[str, ...] = option((), "Training set: labelled sentences (L_C train).")
     dev: tuple[str, ...] = option((), "Dev set: labelled sentences (L_C dev).")
     test: tuple[str, ...] = option((), "Test set: labelled sentences (L_C test), held out.")
     divide: tuple[str, ...] = option(
-        (), "Labelled files to divide into the sets (train, dev, test) that have no files of their own."
+        (), "Labelled files to divide into training, dev and test set. A set for which files are given is left out."
     )
     source: tuple[str, ...] = option((), "Further sources, to compare. Each becomes a corpus without a role.")
     documents: tuple[str, ...] = option(

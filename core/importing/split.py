@@ -34,7 +34,7 @@ class SplitConfig(Config):
         "The unit that stays whole: a document, a sentence, or all rows with one value of an imported column.",
     )
     shares: tuple[float, ...] = option(
-        (70.0, 10.0, 20.0), "Relative sizes of the parts, for example in percent (70,10,20) or sentences (35100,2000)."
+        (70.0, 10.0, 20.0), "Relative sizes of the parts, for example percentages (70,10,20) or counts (35100,2000)."
     )
     values: tuple[str, ...] = option(
         (),
@@ -47,7 +47,7 @@ class SplitConfig(Config):
     )
     keep_copies: bool = option(
         False,
-        "Keep duplicates that are in different parts, and only count them. Otherwise the smallest part keeps them.",
+        "Keep duplicates in all parts, and only count them. Otherwise, only the smallest part keeps them.",
     )
     seed: int = option(0, "Seed of the random division.", ge=0)
 
@@ -61,7 +61,7 @@ class SplitConfig(Config):
     @model_validator(mode="after")
     def _fitting(self) -> Self:
         if self.values and self.by != "column":
-            raise ValueError("values belong to a column; add --by column, or leave them out")
+            raise ValueError("values are only used if the split is by column; add --by column, or leave values out")
         parts = 2 if self.values else len(self.shares)
         if self.names and (len(self.names) != parts or len(set(self.names)) != parts or not all(self.names)):
             raise ValueError(f"expected {parts} different names, one per part")

@@ -338,7 +338,7 @@ def disagreements(row: int, sentence: Sentence, found: Prediction, beliefs: Sequ
         said = " and ".join(f"{e.type} “{_name(sentence, e)}”" for e in others) or "no entity"
         why = f"{label.type} “{name}”: a tagger that never saw this sentence finds {said} here."
         if label in others:
-            why = f"{label.type} “{name}”: a tagger that never saw this sentence is unsure of it ({belief:.0%})."
+            why = f"{label.type} “{name}”: a tagger that never saw this sentence is unsure of the label ({belief:.0%})."
         findings.append(Finding(row=row, start=label.start, end=label.end, strength=1 - belief, why=why))
     for entity, sure in pairs:
         if sure >= LEAST and not any(entity.start < label.end and label.start < entity.end for label in labels):

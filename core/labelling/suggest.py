@@ -53,12 +53,12 @@ def source(run_id: str, allow_host: str, home: Path) -> tuple[Run, str]:
         raise ConfigError(f"suggest: {run.id} is not a finished run of {kinds}; run one on your test set first.")
     if run.brought_file.exists():
         raise ConfigError(
-            f"suggest: {run.id} came with an imported project, so its options were set elsewhere; check them, and run "
+            f"suggest: {run.id} came with an imported project, so its options were set elsewhere; check them, then run "
             f"{run.manifest.kind} here."
         )
     server = server_of(run, allow_host)
     if server is None and allow_host:
-        raise ConfigError(f"allow_host: {run.id} asks no language model, so no text is sent; leave the option out.")
+        raise ConfigError(f"allow_host: {run.id} uses no language model, so no text is sent; leave the option out.")
     return run, "" if server is None or server.here else server.host
 
 

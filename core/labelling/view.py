@@ -413,7 +413,7 @@ def corrected(run_id: str) -> Corpus:
     new = [_recut(right[row.id], row) if row.id in right else row for row in rows]
     changed = sum(set(a.entities or ()) != set(b.entities or ()) for a, b in zip(rows, new, strict=True))
     if not changed:
-        raise ConfigError("No label was changed, so the corpus stays as it is.")
+        raise ConfigError("No label was changed, so there is nothing to correct; change a label first.")
     name = f"{old.name}, {count(changed, 'sentence')} corrected"
     return library().seal(new, name=name, origin={"run": run_id, "from": old.fingerprint}, labelled=True)
 

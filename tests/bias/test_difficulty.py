@@ -142,7 +142,7 @@ def test_trained_null_model_approximates_the_prior_and_leaves_ceim_unchanged(sea
         ([one(0, "a", "abcdefghijklmnopqrst", "A"), *planted(20, {"B": ("b", "x")})], "1 context is longer than the w"),
         (
             [*planted(2, {"A": ("a", "x")}), one(9, "b", "x", "B")],
-            "Only 3 sentences hold an entity, so there are 3 folds",
+            "Only 3 sentences have an entity, so there are 3 folds",
         ),
     ],
     ids=["one mention", "one type", "long name", "long context", "few sentences"],
@@ -163,7 +163,7 @@ def test_odd_mentions_are_noted_and_the_rest_is_measured(seal: Seal, sentences: 
 def test_labels_without_usable_mentions_are_refused(seal: Seal) -> None:
     empty = Sentence(id="0" * 16, tokens=("x",), text="x", entities=())
     for sentences, words in (
-        ([empty], "no sentence holds an entity, so there is"),
+        ([empty], "no sentence has an entity, so there is"),
         ([replace(empty, entities=None)], "is not labelled; give a corpus with entities"),
         ([one(0, "a", "x", "A"), one(0, "a", "x", "B")], "all its entities are in one sentence, so no model can"),
     ):

@@ -227,14 +227,14 @@ def test_wrong_input_raises_a_readable_error(made: Given, seal: Seal, home: Path
         ("highc2low", {"entity_low": "-99"}, "no mention is in the pool entity_low"),
         ("highc2low", {"entity_high": "much"}, "cannot be read; give bits"),
         ("highc2low", {"rate": "140%"}, "rate"),
-        ("dataaug", {"train": bare, "encoder": "tiny"}, "bare: holds no entity"),
+        ("dataaug", {"train": bare, "encoder": "tiny"}, "bare: has no entity"),
         ("dataaug", {"train": plain, "encoder": "tiny"}, "plain: is not labelled"),
     ):
         with pytest.raises((ConfigError, CorpusError), match=words):
             rebuilt(made, method, **options)
     given = {"train": "train", "method": "random2low", "difficulty": made["run"].id, "entity_low": "-99"}
     assert "entity_low" in view.preview(given).empty
-    with pytest.raises(CorpusError, match="bare: holds no entity"):
+    with pytest.raises(CorpusError, match="bare: has no entity"):
         robust("oov", train=bare)
     train = seal(sentences(20, 1, ("PER",)), "one", labelled=True)
     with pytest.raises(CorpusError, match="one: has one type only"):
@@ -259,7 +259,7 @@ def test_frontier_scores_robustness_sets_beside_the_test_set(made: Given, home: 
     assert sum(row.ambiguous for row in rows[1:]) == sum(run.result()["ambiguous"] for run in runs)
     assert averages(rows) == {tagged.id: pytest.approx(sum(r.mean for r in rows) / 4, abs=1e-3)}
     other = tuned(train=train, dev=train, test=(test,))
-    with pytest.raises(ConfigError, match="tested on different corpora"):
+    with pytest.raises(ConfigError, match="the runs have different test sets"):
         view.frontier([tagged.id, other.id])
     for run in (made["run"], runs[0]):
         with pytest.raises(ConfigError, match=rf"{run.id} is a {run.manifest.kind} run .*give finished finetune runs"):

@@ -249,7 +249,7 @@ def test_low_share_set_has_the_asked_share_of_low_sentences() -> None:
     assert all(smaller < larger for smaller, larger in pairwise(nested))
     with pytest.raises(ConfigError, match="299 sentences with a low-CEIM mention are needed"):
         low_share(found, 1.0, 299, 1)
-    with pytest.raises(ConfigError, match="200 sentences with near-zero- or high-CEIM mentions only are needed"):
+    with pytest.raises(ConfigError, match="200 sentences without a low-CEIM mention are needed"):
         low_share(found, 0.0, 200, 1)
 
 

@@ -75,7 +75,7 @@ def test_belief_in_a_label_equals_the_sum_over_its_tag_sequences() -> None:
         (found(), (0.1, 0.4), [(0, 2, 0.9, "finds no entity here"), (3, 4, 0.6, "PER “Bo”")]),
         (found((4, 5, "DATE", 0.7), (0, 2, "ORG", 0.9)), (0.9, 0.9), [(4, 5, 0.7, "“today” has no label")]),
         (found((4, 5, "DATE", 0.4)), (0.9, 0.9), []),  # the confidence is too low
-        (found((0, 2, "ORG", 0.45)), (0.45, 0.9), [(0, 2, 0.55, "is unsure of it (45%)")]),
+        (found((0, 2, "ORG", 0.45)), (0.45, 0.9), [(0, 2, 0.55, "is unsure of the label (45%)")]),
         (found((0, 2, "PER", 0.9)), (math.nan, 0.9), []),  # the tagger does not know the label's type
     ],
 )

@@ -224,7 +224,7 @@ def test_a_source_must_be_a_finished_reference_line_of_this_project(
     reference = dictionary(marks)
     with pytest.raises(ConfigError, match="only one of them"):
         queued(marks, suggest=reference, names=(marks["names"],))
-    with pytest.raises(ConfigError, match="asks no language model"):
+    with pytest.raises(ConfigError, match="uses no language model"):
         queued(marks, suggest=reference, allow_host="gpu-box")
     with pytest.raises(ConfigError, match="without suggest"):
         queued(marks, allow_host="gpu-box")
