@@ -40,7 +40,7 @@ FLAG_WORDS = {
     "too_long": "too long",
 }
 NEAR_WORDS = {
-    "edited": "differ from another sentence in at most a tenth of words or letters",
+    "edited": "differ from another sentence in at most a tenth of their words or letters",
     "overlapping": "share most of their sequences of five words with another sentence",
 }
 WORDS = (terms.TASK, terms.DOMAIN, terms.LABELS, terms.TRAIN, terms.DEV, terms.TEST, terms.LEAK, terms.TOKEN)
@@ -53,7 +53,7 @@ FEW = 20
 
 def main() -> None:
     """Draw the page."""
-    with page("Corpora", "Your corpora, their roles, and their health.", WORDS):
+    with page("Corpora", "Import corpora, give them roles, and check them for duplicates and test leaks.", WORDS):
         sealed = corpora.listed()
         spoilt_files()
         if not sealed and not runs.importing():

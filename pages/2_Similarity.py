@@ -78,7 +78,7 @@ def _setup() -> None:
     with st.form("similarity.form"):
         options: dict[str, Any] = {
             "target": _pick(f"{grey(terms.TASK)}, or several", known, [roles.get("task")], "target"),
-            "source": _pick("Sources: what you might pre-train on", known, own[:8], "source"),
+            "source": _pick("Sources: corpora that you might pre-train on", known, own[:8], "source"),
             "measure": st.multiselect(
                 "Measures",
                 list(MEASURES),

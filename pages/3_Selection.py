@@ -31,23 +31,23 @@ from pages.ui.widgets import config_form, plain, pressed
 NOTES = {
     "task": "Required.",
     "domain": "Required.",
-    "train": "Or a list of names. For the strategies gazetteer, ner-selected and cos-mlm-ner, alone or in fuse; the "
-    "others ignore it.",
-    "dev": "Stops training in ner-selected and cos-mlm-ner. Domain sentences that also occur in it are test leaks and "
-    "are left out.",
-    "test": "Domain sentences that also occur in it are test leaks and are left out, so that no encoder trains on test "
-    "sentences.",
+    "train": "A list of names is possible too. Only the strategies gazetteer, ner-selected and cos-mlm-ner use it, "
+    "also as parts of fuse.",
+    "dev": "Decides when training stops in ner-selected and cos-mlm-ner. Domain sentences that also occur in the dev "
+    "set are test leaks and are left out.",
+    "test": "Domain sentences that also occur in the test set are test leaks and are left out, so that no encoder "
+    "trains on test sentences.",
 }
 ENCODER = ("encoder", "pooling", "max_length", "precision", "allow_download")
 TRAINED = ("encoder", "allow_download")
 READING = {
-    "vectors": "every sentence of the task corpus and of the domain corpus is embedded again, by each of them",
+    "vectors": "each of these models embeds every sentence of the task corpus and of the domain corpus",
     "spans": "the tagger reads every sentence of the domain corpus",
-    "text": "it reads every sentence of the domain corpus once per token, about thirty times",
+    "text": "the language model reads every sentence of the domain corpus once per token, about thirty times",
 }
 COMPARED = (
-    "a second one is trained on as much text of the domain corpus; then both read the best sentences of the default "
-    "strategy several times"
+    "a second language model is trained on as much text of the domain corpus; then both models read the best sentences "
+    "of the default strategy several times"
 )
 CHOOSING = ("min_tokens", "max_tokens", "transductive", "seed")
 NEEDS = "A selection needs a task corpus (sentences like those that your tagger will read) and a domain corpus."
@@ -162,14 +162,14 @@ def _cost(strategy: Any) -> None:
     """If a strategy trains models before it scores, show a warning with the steps and their expected time."""
     if not strategy.models:
         return
-    tagger = ", then a tagger from it on the labels" if "ner" in strategy.models else ""
+    tagger = ", then a tagger is trained from this model on the labelled data" if "ner" in strategy.models else ""
     reading = COMPARED if "prior" in strategy.models else READING[strategy.reads]
     domain = corpora.roles().get("domain")
     size = f" Your domain corpus has {count(len(corpora.find(domain)), 'sentence')}." if domain else ""
     st.warning(
         f"This takes longer than other strategies. First a language model is trained on the task corpus{tagger}; then "
-        f"{reading}.{size} Without a GPU that is minutes for thousands of sentences and hours for "
-        "hundreds of thousands. Models and scores are kept: another budget, and most other options, reuse them.",
+        f"{reading}.{size} Without a GPU, this takes minutes for thousands of sentences and hours "
+        "for hundreds of thousands. Models and scores are stored and reused for another budget and most other options.",
         icon=":material/hourglass_top:",
     )
 
@@ -210,7 +210,7 @@ def _budget() -> dict[str, Any]:
         list(words),
         format_func=words.__getitem__,
         key="selection.keep",
-        placeholder="nothing: duplicates, leaks, too short, too long stay out",
+        placeholder="none: leave out all flagged sentences",
     )
     return {"budget": budget, "keep": keep}
 

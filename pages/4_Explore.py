@@ -27,7 +27,7 @@ from pages.ui.runs.words import removed
 from pages.ui.widgets import command_lines, config_form, plain, pressed, same_command
 
 SEEN = "explore.seen"  # session key: {selection: time of the latest edit that the page shows}
-SUMMARY = "See what is selected and what is not, ask why, and change it by hand."
+SUMMARY = "See which sentences are selected and why, and change the selection by hand."
 NEEDS = "There is no finished selection to look at yet. Make one first, then draw its map here."
 MAKING = ("sample", "limit", "clusters", "neighbours", "min_distance", "fast", "seed")
 
@@ -87,7 +87,7 @@ def _edited(choice_id: str) -> None:
             sealed = selections.seal(choice_id)
             st.toast(f"The selection with its hand edits is now a corpus of {count(len(sealed), 'sentence')}.")
     if reasons := state.flagged(choice_id, edits.added):
-        st.warning(f"Flagged sentences are in the selection by hand: {reasons}.", icon=":material/flag:")
+        st.warning(f"You added flagged sentences to the selection: {reasons}.", icon=":material/flag:")
 
 
 def _map_of(choice_id: str) -> str | None:
@@ -105,7 +105,7 @@ def _map_of(choice_id: str) -> str | None:
             st.subheader("This selection has no map yet", anchor=False)
             st.markdown(
                 "A map shows the task corpus and the domain corpus, with the selected sentences in colour. Similar "
-                "sentences are close together. It is made once, from the embeddings on disk, and stored."
+                "sentences are close together. The map is made once, from the stored embeddings, and kept."
             )
             _make(choice_id)
     return map_run
@@ -160,7 +160,7 @@ def _map(choice_id: str) -> None:
             panel.panel(choice_id, map_run, kinds, points)
     panel.rows(choice_id, map_run, kinds, points)
     offer_tagging(choice_id)
-    title = "The same on the command line, and another map"
+    title = "These steps on the command line, and another map"
     with st.expander(title, icon=":material/terminal:", key="explore.command", on_change="rerun") as more:
         if more.open:  # Commands are drawn on request, because their highlighting loads 1.5 MB of JavaScript.
             _commands(choice_id, map_run)
@@ -173,7 +173,10 @@ def _commands(choice_id: str, map_run: str) -> None:
     command_lines(commands.command("map", maps.config(map_run)))
     region = state.filtered(state.picked(map_run))
     if token := regions.region_token(region):
-        st.caption("Writes the picked sentences as text. For other formats, end the file name in .jsonl or .parquet.")
+        st.caption(
+            "This command writes the picked sentences as text. For other formats, end the file name in .jsonl or "
+            ".parquet."
+        )
         name = f"{regions.region_file(choice_id, map_run, region)}.txt"
         command_lines(regions.region_command(choice_id, token, name))
 

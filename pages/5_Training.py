@@ -32,9 +32,10 @@ KINDS = {
 WHAT = {
     "pretrain": "Continues an encoder's pre-training (MLM) on the task corpus, the selection or both.",
     "finetune": "A tagger is trained on the labelled data; the dev set decides when training stops.",
-    "experiment": "Variants side by side: no pre-training, the random baseline, a strategy's selection, each followed "
-    "by the same training with the same seeds; then a verdict with its confidence interval.",
-    "untrained": "Tags a test set by lists of names, a ready model or a language model, to see what labels must beat.",
+    "experiment": "Compares variants: no pre-training, the random baseline, and a strategy's selection. Each is "
+    "followed by the same fine-tuning with the same seeds. The result is a verdict with its confidence interval.",
+    "untrained": "Tags a test set with lists of names, a ready model or a language model, without training. A tagger "
+    "that is trained on your labels should score higher.",
 }
 SHOWN = (*training.TRAININGS, *REFERENCES)  # kinds of runs on this page
 NEEDS = "Training needs text for the encoder (the task corpus or a selection) and labelled data for the tagger."

@@ -63,7 +63,7 @@ def _single() -> str:
     run = next((run for run in runs.listed("finetune") if run.id == st.query_params.get("run")), None)
     if run is None:
         return ""
-    st.markdown(f"**{plain(title(run))}** is the first of the single trainings below.")
+    st.markdown(f"**{plain(title(run))}** is the first of the separate trainings below.")
     return run.id
 
 

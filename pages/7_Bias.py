@@ -18,12 +18,12 @@ from pages.ui.removal import text_gone
 from pages.ui.widgets import same_command
 
 WHAT = (
-    "A tagger can memorise that Acme is a company, or learn that the signer of a contract is one. Only "
-    "the second helps with a name it has never seen. Measure which of the two your labels teach."
+    "A tagger can memorise that Acme is a company, or learn that the signer of a contract is a company. Only what it "
+    "learns about such contexts helps with new names. Measure which of the two your labels teach."
 )
 WORDS = (terms.MENTION, terms.INFORMATION, terms.NAME_OR_CONTEXT, terms.LABELS, terms.TAGGER, terms.SCORE)
 FIRST = "Measure a corpus first, in the first tab; this tab needs its result."
-NEEDS = "This needs a labelled corpus: sentences whose names are marked with their types."
+NEEDS = "This needs a labelled corpus: sentences whose entities are marked with their types."
 
 
 def main() -> None:

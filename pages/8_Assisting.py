@@ -22,8 +22,8 @@ from pages.ui.widgets import corpus_picker, plain, submitted
 
 RUN = "assisting.run"
 WHAT = (
-    "Borrow labelled sentences from another corpus (another language, another firm), but only those that label shared "
-    "entities as your corpus does."
+    "Borrow labelled sentences from another corpus (another language, another firm), but only those in which shared "
+    "entities are labelled as in your corpus."
 )
 WORDS = (terms.LABELS, terms.DISAGREEMENT, terms.MENTION, terms.DEV, terms.TEST, terms.SCORE)
 NEEDS = (

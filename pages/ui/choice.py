@@ -165,7 +165,7 @@ def _keep(choice: Choice, page: str) -> None:
             except WinnowError as error:
                 st.error(plain(str(error)), icon=":material/error:")
                 return
-            st.session_state[NEWS] = f"Saved as {kept.name}. Later changes do not affect it."
+            st.session_state[NEWS] = f"Saved as {kept.name}. Later changes of this selection do not affect the copy."
             st.rerun()
 
 

@@ -40,8 +40,8 @@ NO_KEY = (
     "`python -m core key`.\n"
 )
 OTHER_ACCOUNT = "This Winnow belongs to another account of this machine"
-UNKNOWN_ACCOUNT = "Winnow cannot see here which account is asking"
-KEY_WANTED = "This Winnow asks for its key"
+UNKNOWN_ACCOUNT = "Winnow cannot find out which account sent this request"
+KEY_WANTED = "This Winnow requires its key"
 
 
 def policy(host: str) -> str:

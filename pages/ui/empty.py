@@ -19,10 +19,10 @@ WIDTH = 720  # pixels
 SHOWN = {  # {page: alternative text of its picture}
     "home": "The steps with the result of each: texts, the selection, the answer with its interval, the report.",
     "corpora": "The task corpus: size, flagged sentences, a histogram of sentence lengths, and five examples.",
-    "selection": "A histogram of scores with the cut, and the sentences closest to the task corpus.",
+    "selection": "A histogram of scores with the cut-off, and the sentences closest to the task corpus.",
     "explore": "A map of the task corpus, selected and other sentences, with topics, and a table of the sentences.",
     "label": "A sentence with its suggested entities, the types and keys of the editor, and the progress.",
-    "training": "Curves of a training: the loss, and the dev score over all types and by type.",
+    "training": "Curves of a training run: the loss, and the dev score over all types and by type.",
     "results": "The verdict in a sentence, scores of each variant with intervals, and the leaderboard.",
     "similarity": "Two sources compared by four measures, in a table and as bars; a sentence names the closest.",
     "bias": "Bits that names and contexts reveal about the type of a mention, on average and per mention.",
@@ -79,4 +79,4 @@ def sample_buttons(key: str, then: str) -> None:
                 switch_page(then)
     if held and apart:
         which = "A sample" if len(apart) == len(samples) else f"The {' or '.join(apart)} sample"
-        st.caption(f"{which} opens in a separate project: this project has corpora in use, and they stay.")
+        st.caption(f"{which} opens in a separate project, because this project has corpora in use.")

@@ -187,11 +187,11 @@ def test_a_lasso_adds_undoes_and_exports_and_survives_a_reload(
     drawn = {"task corpus": classes.count("T_C"), "selected": len(fresh | old), "not selected": left}
     counts(page, drawn)
     press(page, re.compile("flagged too"))
-    expect(page.get_by_text("Flagged sentences are in the selection by hand")).to_be_visible()
+    expect(page.get_by_text("You added flagged sentences to the selection")).to_be_visible()
     settled(page)
     counts(page, {**drawn, "selected": len(fresh | old) + left, "not selected": 0})
     press(page, re.compile("Undo add"))
-    expect(page.get_by_text("Flagged sentences are in the selection by hand")).to_have_count(0)
+    expect(page.get_by_text("You added flagged sentences to the selection")).to_have_count(0)
     picked = re.compile(rf"choice={select}&region=lasso(:|%3A)[0-9a-f]{{8}}$")
     expect(page).to_have_url(picked)
     page.reload()

@@ -322,7 +322,7 @@ def test_the_page_proposes_a_tokenisation_and_the_report_states_it(home: Path, t
     app.file_uploader[0].upload("cut.txt", CUT.encode()).run()
     box = next(box for box in app.selectbox if box.label == "Its tokens are")
     assert (box.value, "100% of 36 commas" in box.help) == ("blanks", True)
-    assert f"Its tokens are text between blanks ({plain('100% of 36 commas')}" in texts(app)
+    assert f"Its tokens are text between spaces ({plain('100% of 36 commas')}" in texts(app)
     assert not app.exception
 
 

@@ -238,7 +238,7 @@ def test_text_imported_twice_is_one_corpus_that_can_take_the_second_name(home: P
     assert [run.result()["unspaced"] for run in added.values()] == [1, 1, 0]
     app = opened_on(CORPORA, added["second"].id)
     assert "**first**" in app.info[0].value
-    assert any("writes no blanks" in caption.value for caption in app.caption)
+    assert any("without spaces between words" in caption.value for caption in app.caption)
     press(app, "corpora.rename")
     assert corpora.find(added["first"].result()["corpus"]).name == "second"
     assert "corpora.rename" not in keys(app)

@@ -53,7 +53,7 @@ def _filters() -> dict[str, Any]:
     columns = st.columns(3)
     search = columns[0].text_input("Entity contains", key="assisting.search")
     least = columns[1].number_input("SKL at least", 0.0, 20.0, 0.0, 0.5, key="assisting.least")
-    count = columns[2].number_input("Times in each corpus, at least", 1, 1_000_000, 1, key="assisting.times")
+    count = columns[2].number_input("Occurrences in each corpus, at least", 1, 1_000_000, 1, key="assisting.times")
     return {"search": search, "least_skl": least, "least_count": count}
 
 
@@ -77,7 +77,7 @@ def _table(rows: list[DriftRow], assisted: Assisted) -> None:
         },
     )
     if len(rows) > SHOWN:
-        st.caption(f"The first {SHOWN:,} of {len(rows):,}; the file has all.")
+        st.caption(f"The first {SHOWN:,} of {len(rows):,}; the CSV file has all.")
 
 
 OPTIONS = ("unit", "min_count", "shrinkage", "floor", "add_k", "log")
@@ -103,9 +103,11 @@ def type_map(primary: Corpus, other: Corpus) -> list[str]:
         st.caption("Both corpora have the same types.")
         return []
     st.markdown("**Types that only one of the two corpora has**")
-    file = st.file_uploader("A text file of OLD=NEW lines (or pick below)", key="assisting.map")
+    file = st.file_uploader("Text file with a line OLD=NEW per renamed type (or pick names below)", key="assisting.map")
     if file is not None and file.size > LARGEST_FILE:
-        st.error("This file is larger than 1 MB, so it is not a list of types. Give a text file of OLD=NEW lines.")
+        st.error(
+            "This file is larger than 1 MB, so it is not a list of types. Give a text file with lines such as OLD=NEW."
+        )
     elif file is not None:
         pairs = list(_from_file(file.getvalue()))
         st.caption(f"From the file: {plain(', '.join(pairs))}.")

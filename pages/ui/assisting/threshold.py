@@ -47,8 +47,8 @@ from pages.ui.widgets import (
 AGREE, DRIFT = "#009E73", "#D55E00"
 SCORE = (
     "The score of a sentence is its mean symmetric KL divergence (SKL): how differently the two corpora label their"
-    " shared entities. 0: always the same type; about 9: never the same type. Choose the threshold by a tagger's dev"
-    " F1, under Does it help?"
+    " shared entities. 0: always the same type; about 9: never the same type. On the tab “Does it help?” you can choose"
+    " the threshold by a tagger's dev F1."
 )
 SIDES = {"line": "Nearest to the threshold", "ends": "Farthest from it"}
 
@@ -92,7 +92,8 @@ def _numbers(counts: Kept) -> None:
             "Kept without a shared entity",
             f"{share:.0%}",
             width="content",
-            help=f"{counts.sharing_nothing:,} of the kept sentences share no entity, so nothing in them can drift.",
+            help=f"{counts.sharing_nothing:,} of the kept sentences share no entity with your corpus, so nothing in "
+            "them can drift.",
         )
 
 
@@ -128,7 +129,7 @@ def _sentences(run_id: str, threshold: float) -> None:
     sides = assisting.sentences(run_id, threshold, at_line=which == "line")
     st.html(
         f'<p>Entities in both corpora: <mark class="w-entity" style="--c:{AGREE}">agree</mark> or'
-        f' <mark class="w-entity" style="--c:{DRIFT}">drift <small>type · usual type there · SKL</small>'
+        f' <mark class="w-entity" style="--c:{DRIFT}">drift <small>type here · usual type in your corpus · SKL</small>'
         "</mark></p>"
     )
     for column, heading, rows in zip(st.columns(2), ("Kept", "Dropped"), sides, strict=True):
@@ -139,7 +140,7 @@ def _sentences(run_id: str, threshold: float) -> None:
                 for score, sentence, marks in rows
             )
             if not items:
-                st.caption("No such sentence shares an entity.")
+                st.caption("None of these sentences shares an entity with your corpus.")
             st.html(f'<ul class="w-sentences" aria-label="{heading} sentences">{items}</ul>')
 
 
@@ -201,9 +202,9 @@ def _label(run: Run) -> str:
 def _setup(run_id: str) -> None:
     st.caption(
         "Trains one tagger per seed for each variant: your corpus alone, with all of the assisting corpus, with the "
-        "sentences that a threshold keeps, and with as many random ones as the chosen threshold keeps. The dev set "
-        "chooses the threshold. All variants take the same steps on the same batches of your corpus. On two cores this "
-        f"takes hours; cancel and resume at any time. {plain(last_duration('assist'))}"
+        "sentences that a threshold keeps, and with as many random sentences as the chosen threshold keeps. The dev "
+        "set decides which threshold is chosen. All variants take the same steps on the same batches of your corpus. "
+        f"On two cores this takes hours, but you can cancel and resume it at any time. {plain(last_duration('assist'))}"
     )
     roles = corpora.roles()
     with st.form("assisting.sweep.form", border=False):
@@ -213,7 +214,9 @@ def _setup(run_id: str) -> None:
         with right:
             test = corpus_picker(f"{TEST.title} of the primary corpus", "assisting.test", roles.get("test"))
         thresholds = st.multiselect("Thresholds", SWEEP, SWEEP, key="assisting.thresholds")
-        seeds = st.number_input("Seeds", 1, 20, 3, key="assisting.seeds", help="3 for a first result, 5 for a claim")
+        seeds = st.number_input(
+            "Seeds", 1, 20, 3, key="assisting.seeds", help="Use 3 seeds for a first result, 5 for a claim."
+        )
         more: dict[str, Any] = {}
         if preferences.expert():
             with st.expander("More options", icon=":material/settings:"):
@@ -233,7 +236,7 @@ def _outcome(run_id: str) -> None:
         st.markdown(f"**{plain(in_words(table_of_share))}**")
         figure = plot.f1_by_threshold(assisting.sweep_points(run_id, table_of_share.share), table_of_share.threshold)
         chart(figure, f"assisting.f1.{table_of_share.share}", f"Score by threshold, sharing {table_of_share.share}")
-    name = "Test score of the primary corpus alone, with all assisting sentences, with random and with selected ones"
+    name = "Test score of the primary corpus alone, and with all, with random and with selected assisting sentences"
     table([_line(each) for each in result.tables], COLUMNS, name)
     st.caption("† better than with all of the assisting corpus: p below 0.05, Welch's two-sided t-test over the seeds.")
     _effort(result.rows)

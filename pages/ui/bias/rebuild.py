@@ -39,10 +39,10 @@ METHODS = {
     ),
     "redundant2low": (
         "Harder names for repeated ones",
-        "Keeps one mention of a repeated name; replaces the others, in place, by less informative names of the type.",
+        "Keeps one mention of a repeated name, and replaces the others by less informative names of the same type.",
     ),
     "low2high": (
-        "Better sentences in place of the poorest",
+        "Better sentences instead of the least informative",
         "Deletes the least informative sentences and puts their names into copies of informative ones.",
     ),
     "random2high": (
@@ -51,8 +51,8 @@ METHODS = {
     ),
     "low-share": (
         "A fixed share of low-CEIM sentences",
-        "Draws a set of a fixed size. This share of its sentences holds a mention whose context is more informative"
-        " than its name (low CEIM); the other sentences hold none.",
+        "Draws a set of a fixed size. A given share of its sentences contains a mention whose context is more"
+        " informative than its name (low CEIM). The other sentences contain no such mention.",
     ),
     "dataaug": (
         "Typos and similar names (a baseline)",
@@ -135,12 +135,12 @@ def _holdout(place: Any, own: str) -> list[str]:
     # The key contains these names, so that a dev or test set that is imported later is preselected too.
     usual = [name for name in splits if name in known]
     picked: list[str] = place.multiselect(
-        "Held out: no sentence of these enters the set",
+        "Held out: dev and test sets whose sentences must not enter the new set",
         list(known),
         usual,
         known.__getitem__,
         key=f"bias.holdout.{own}.{'.'.join(usual)}",
-        placeholder="pick its dev and test sets",
+        placeholder="pick the dev and test sets",
     )
     if picked and picked == usual:
         place.caption(f"The dev and test sets of {plain(results.corpus_name(own))}: {plain(source)}.")
@@ -200,11 +200,11 @@ def _sentences(options: Mapping[str, Any], drawn: Preview) -> None:
     size, looks = options["size"], plot.BIN_LOOKS
     if options["add_bin"]:
         more = "" if options["add_bin"] == "none" else f", and {size:,} with: {looks[options['add_bin']][0]}"
-        st.markdown(f"**{count(size, 'sentence')}** to draw, with any mention{more}.")
+        st.markdown(f"**{count(size, 'sentence')}** to draw, whatever their mentions are{more}.")
     else:
         st.markdown(
-            f"**{count(size, 'sentence')}** to draw, {round(options['rate'] * size):,} of them with a low-CEIM mention;"
-            " the others hold none."
+            f"**{count(size, 'sentence')}** to draw, {round(options['rate'] * size):,} of them with a low-CEIM mention,"
+            " the others without one."
         )
     if drawn.drawn:
         st.markdown(
@@ -212,8 +212,8 @@ def _sentences(options: Mapping[str, Any], drawn: Preview) -> None:
             f" ({drawn.low / drawn.drawn:.1%})."
         )
     rows = [{"bin": looks[name][0], "sentences": n} for name, n in drawn.bins.items()]
-    table(rows, {"bin": "Holds a mention with", "sentences": "Sentences"}, "Sentences to draw from, by bin of CEIM")
-    st.caption("A sentence counts once for each bin of its mentions. Held-out sentences count too but are not drawn.")
+    table(rows, {"bin": "Contains a mention with", "sentences": "Sentences"}, "Sentences to draw from, by bin of CEIM")
+    st.caption("A sentence is counted in the bin of each mention. Held-out sentences are counted but never drawn.")
 
 
 def _label(run: Run) -> str:
@@ -227,19 +227,19 @@ def _outcome(run_id: str) -> None:
     name = results.corpus_name(rebuilt.corpus)
     st.success(
         f"**{plain(name)}**: {count(rebuilt.sentences, 'sentence')}, {count(rebuilt.mentions, 'mention')},"
-        f" {rebuilt.changed:,} of them changed. It is among your corpora and can be the training set of any training or"
-        " experiment.",
+        f" {rebuilt.changed:,} of them changed. The new corpus is in your list of corpora, and can be used as a"
+        " training set.",
         icon=":material/library_add:",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         _file(run_id, "CoNLL", Path(rebuilt.output), f"rebuilt-{run_id[-4:]}.conll", "conll")
         _file(run_id, "Log of the edits", Path(rebuilt.edits), f"rebuilt-{run_id[-4:]}.edits.jsonl", "log")
         page_link("pages/5_Training.py", label="Train on it", icon=":material/model_training:")
-    st.caption("To train on it as Ma et al. 2023 did, pick the settings **Paper on bias** there (`paper-bias`).")
+    st.caption("To train as Ma et al. 2023 did, choose **Paper on bias** (`paper-bias`) in the settings on Training.")
     if rebuilt.changed:
         changes(run_id, "bias.rebuilt.diff")
     else:
-        st.caption("No sentence was changed: the new set is a selection of the old one.")
+        st.caption("No sentence was changed. The new set is a selection of sentences of the old one.")
     same_command("bias.rebuilt.command", commands.command("rebuild", runs.get(run_id).manifest.config))
 
 

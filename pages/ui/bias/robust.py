@@ -32,7 +32,7 @@ KINDS = {"oov": "New names", "cross-category": "Names of another type", "typos":
 PROMISES = {
     "oov": "no word of the name occurs in the training set, except function words such as “of” and “the”",
     "cross-category": "every name has another type in the training set",
-    "typos": "one typo; the new name is not in the training set (a name too short for a typo stays)",
+    "typos": "one typo; the new name is not in the training set (a name that is too short for a typo is kept)",
 }
 MOST = 12  # largest number of taggers that are preselected for the comparison
 SETS = {
@@ -100,7 +100,7 @@ def _names() -> dict[str, dict[str, Any]]:
     labelled = corpus_labels(corpus for corpus in corpora.listed() if corpus.types)
     with st.expander("Where new names come from", icon=":material/settings:"):
         gazetteer = st.multiselect(
-            "Corpora to take names from that the training set lacks; otherwise names are generated",
+            "Corpora from which to take names that are not in the training set; without them, names are generated",
             list(labelled),
             [],
             labelled.__getitem__,
@@ -109,7 +109,7 @@ def _names() -> dict[str, dict[str, Any]]:
         )
         tagged = bias.finders()
         finds = st.selectbox(
-            "First use names that a tagger found in this text",
+            "Text in which a tagger found names, which are used first",
             ["", *tagged],
             format_func=lambda run: tagged.get(run, "none"),
             key="bias.finds",
@@ -120,7 +120,7 @@ def _names() -> dict[str, dict[str, Any]]:
             "Use only names that never have the replaced name's type in training",
             True,
             key="bias.strict",
-            help="Off: a name may have both types in the training set, as in TextFlint's sets.",
+            help="If this is off, a new name may have both types in the training set, as in TextFlint's sets.",
         )
     own = {"gazetteer": gazetteer} | ({"finds": finds} if finds else {})
     return {"oov": own, "cross-category": {"ambiguous": "strict" if strict else "textflint"}}
@@ -230,6 +230,6 @@ def _numbers(rows: Sequence[FrontierRow], tests: Sequence[str], names: dict[str,
     unsure = {row.test: f"{plain(row.name)}: {row.ambiguous:,} of {row.mentions:,}" for row in rows}
     st.caption(
         f"Scores (F1): mean and standard deviation over seeds. “Certain names” leaves out ambiguous names:"
-        f" {'; '.join(unsure[test] for test in tests)}. The names of {plain(results.corpus_name(rows[0].known))} decide"
-        " which are ambiguous, for all taggers."
+        f" {'; '.join(unsure[test] for test in tests)}. For all taggers, a name is ambiguous or not by the labels of"
+        f" {plain(results.corpus_name(rows[0].known))}."
     )

@@ -188,7 +188,7 @@ def scatter(run_id: str) -> None:
         )
         some = ""
         if len(numbers) < len(measured):
-            some = f" A random sample of {len(numbers):,} of {len(measured):,} is drawn; a box lists all."
+            some = f" A random sample of {len(numbers):,} of {len(measured):,} is drawn; a box lists all its mentions."
         st.caption(f"Draw a box to list its mentions, or set it with the sliders; a double click removes it.{some}")
         context, name = (
             column.slider(f"Information of the {of}, bits", *span, span, STEP, key=slider, on_change=_turned)
@@ -266,8 +266,8 @@ def views(run_id: str) -> None:
     name = _span(information.v_information.entity, information.intervals.entity)
     context = _span(information.v_information.context, information.intervals.context)
     st.markdown(
-        f"The **name** alone holds {name} of information about the type of a mention, the **context** alone {context};"
-        f" the maximum is {information.entropy:.2f} bits. In brackets: 95% confidence intervals."
+        f"The **name** alone carries {name} of information about the type of a mention, the **context** alone"
+        f" {context}; the maximum is {information.entropy:.2f} bits. In brackets: 95% confidence intervals."
     )
     _data_sets(run_id)
     _histogram(run_id)
@@ -295,7 +295,7 @@ def _answer(result: DifficultyResult) -> str:
     if context[0] > entity[1]:
         return "Contexts are more informative than names"
     if max(entity[0], context[0]) <= 0:
-        return "No evidence that names or contexts hold information about the type"
+        return "No evidence that names or contexts carry information about the type"
     return "Names and contexts are about equally informative"
 
 
@@ -343,7 +343,11 @@ def _data_sets(run_id: str) -> None:
         ]
         if rows:
             values = "; ".join(f"{row.name}: {row.bits.entity:z.2f}, {row.bits.context:z.2f}" for row in rows)
-            chart(plot.v_information_bars(rows), "bias.v", f"V-information by name, by context, bits: {values}")
+            chart(
+                plot.v_information_bars(rows),
+                "bias.v",
+                f"V-information of name and context in bits: {values}",
+            )
 
 
 @st.fragment

@@ -56,7 +56,7 @@ def waiting() -> None:
     files = uploads.waiting()
     if files:
         n = len(files)
-        st.caption(f"{n} upload{'s' * (n > 1)} waiting: kept on this machine for a day, then deleted.")
+        st.caption(f"{n} upload{'s' * (n > 1)} waiting to be imported. Uploads are deleted after a day.")
     for token, name in list(files.items())[:SHOWN]:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**{plain(name)}**", width="content")
@@ -163,7 +163,8 @@ def _kept_apart(path: Path, n: int) -> bool:
         default=JOIN,
         required=True,
         key=f"corpora.joined.{path}",
-        help=f"Kept apart, the largest becomes the {terms.DOMAIN.word}, and each of the others a source to compare.",
+        help=f"If they are kept apart, the largest becomes the {terms.DOMAIN.word}, and each other one a source to "
+        "compare.",
     )
     return chosen == APART
 
@@ -174,19 +175,20 @@ def _says(files: Mapping[str, Sequence[str]]) -> None:
     for role in (role for role in held if role in files or (role == "train" and DIVIDE in files)):
         old = f"{held[role].name} ({count(len(held[role]), 'sentence')})"
         st.warning(
-            plain(f"Replaces {old} as {intake.ROLE_TITLES[role].lower()}. The old corpus stays."),
+            plain(f"Replaces {old} as {intake.ROLE_TITLES[role].lower()}. The old corpus is kept."),
             icon=":material/swap_horiz:",
         )
     files = {**dict.fromkeys(held, ()), **files}
     if task_of_train(files):
         st.caption(f"The {terms.TASK.word} will be the text of your {terms.TRAIN.word}, without the other sets.")
     elif "task" not in files:
-        st.caption(f"No {terms.TASK.word} yet: a selection needs one. Name it here or later.")
+        st.caption(f"There is no {terms.TASK.word} yet, which a selection needs. Give a file this role now or later.")
     if "domain" not in files:
-        st.caption(f"No {terms.DOMAIN.word} yet: a selection needs one.")
+        st.caption(f"There is no {terms.DOMAIN.word} yet, which a selection needs.")
     if {"train", DIVIDE} <= files.keys():
         st.warning(
-            f"Dividing a file also makes a {terms.TRAIN.word}, and another file has this role too: change one of them."
+            f"A file that is divided also gives a {terms.TRAIN.word}, but another file has this role. Change the role"
+            " of one of them."
         )
 
 
@@ -204,7 +206,7 @@ def _use(options: dict[str, object], run_key: str) -> None:
 UPLOADED, BY_PATH = "Upload a file", "A path on this machine"
 SCHEMES = ("iob1", "iob2", "bioes", "bilou", "io")
 ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
-CHOOSE_ENCODING = "Choose its encoding in **Encoding**, above: cp1252 is the usual one of files from Windows."
+CHOOSE_ENCODING = "Choose the file's encoding in the field **Encoding** above. Files from Windows usually have cp1252."
 TAG_COLUMN, ENTITY_TYPE = "--tag-column", "--entity-type"  # option names that occur in messages of the importer
 RUN = "corpora.run"
 SENTENCES, LIST = "Sentences", "A list of names"  # what a text file or a table can contain
@@ -236,7 +238,9 @@ def _look(path: Path, *, uploaded: bool) -> None:
     left, right = st.columns(2)
     encoding, part = left.selectbox("Encoding", ENCODINGS, key="corpora.encoding"), ""
     if path.is_dir():
-        part = right.selectbox("Part (of a folder with several)", ("", "train", "dev", "test"), key="corpora.part")
+        part = right.selectbox(
+            "Part of the folder, if it has several", ("", "train", "dev", "test"), key="corpora.part"
+        )
     if suffix(path) in ENDINGS and _holds_names(right):
         _names(path, encoding, uploaded=uploaded)
         return
@@ -269,15 +273,15 @@ def _holds_names(place: DeltaGenerator) -> bool:
 def _names(path: Path, encoding: str, *, uploaded: bool) -> None:
     """Preview a list of names, then draw the form that imports it."""
     st.caption(
-        "One name per line, or a CSV with the columns name and type. Training and Label offer the list: the names are "
-        "looked up in your sentences."
+        "A text file with one name per line, or a CSV file with the columns name and type. The pages Training and "
+        "Label can look these names up in your sentences."
     )
     type = st.text_input(
         "Type of the names",
         key=f"corpora.entity_type.{path}",
         placeholder="DRUG",
         max_chars=LONGEST_NAME,
-        help="Only for names without a type of their own. Use the type's name in your labelled data.",
+        help="Used for names to which the file gives no type. Write the type as in your labelled data.",
     ).strip()
     try:
         with st.spinner("Looking at the file"):
@@ -305,7 +309,7 @@ def _tag_column(key: str) -> None:
         "Column of the tags",
         key=key,
         placeholder="its number, counted from 1, or its name in the first line",
-        help="The column whose tags (B-PER, I-PER, O) are the entities.",
+        help="The column whose tags (B-PER, I-PER, O) mark the entities.",
     )
 
 
@@ -372,7 +376,8 @@ def _named() -> Path | None:
     st.selectbox(label, entries, index=None, key=step, on_change=_step, args=(key, step), placeholder="choose")
     roots = ", ".join(f"**{plain(str(root))}**" for root in allowed_roots())
     st.caption(
-        f"Winnow may read {roots}. Name other folders when you start it: `WINNOW_DATA_DIRS=/data/texts make app`."
+        f"Winnow may read {roots}. To allow another folder, start Winnow with its path: "
+        "`WINNOW_DATA_DIRS=/data/texts make app`."
     )
     return allowed_path(text, allowed_roots()) if text else None
 
@@ -439,11 +444,11 @@ def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
                 " (Prodigy) is left out too. If you keep such sentences, the missing labels count as O.",
             )
         if preview.format in corpora.CUT_ANYWAY:
-            st.caption("Documents are cut into sentences; the file and the page of each sentence are stored with it.")
+            st.caption("Documents are split into sentences, and the file and page of each sentence are stored.")
         elif not preview.labelled:
             options["split"] = st.toggle("Every row is a document: split it into sentences", key="corpora.split")
         if preview.format == "txt":
-            units = {"line": "one line", "paragraph": "one paragraph, up to an empty line"}
+            units = {"line": "one line", "paragraph": "one paragraph (between empty lines)"}
             options["unit"] = st.selectbox("A row is", list(units), format_func=units.__getitem__)
         if preview.marks is not None:
             options["tokens"] = _tokens(preview.marks)
@@ -460,7 +465,7 @@ def _kept_columns(columns: Sequence[str]) -> dict[str, str]:
         "doc_column": left.selectbox(
             "Column that names its document",
             choices,
-            format_func=lambda name: name or "none, or a column with a usual name (doc_id)",
+            format_func=lambda name: name or "automatic: a column doc, doc_id, document_id or docid",
             key="corpora.doc_column",
         ),
         "group_column": right.selectbox(
@@ -468,8 +473,8 @@ def _kept_columns(columns: Sequence[str]) -> dict[str, str]:
             choices,
             format_func=lambda name: name or "none",
             key="corpora.group_column",
-            help="For example the kind of document, or the hospital. Divide a corpus, below, can split by it, and the "
-            "map can be coloured by it. Other columns of short values are kept too, and can colour the map.",
+            help="For example the kind of document, or the hospital. You can divide the corpus by this column, and "
+            "colour the map by it. Other columns with short values are kept too, and can colour the map.",
         ),
     }
 
@@ -477,9 +482,9 @@ def _kept_columns(columns: Sequence[str]) -> dict[str, str]:
 def _scheme(proposal: Any) -> str | None:
     """Ask for the label scheme, and return it. "auto" is the default if the tags leave no doubt, else None."""
     if proposal.scheme:
-        label = f"{proposal.scheme.upper()}, by its tags (checked over the whole file)"
+        label = f"{proposal.scheme.upper()}, as its tags show (checked in the whole file)"
         if proposal.outside:
-            label = "no entities: every tag seen is O (checked over the whole file)"
+            label = "no entities: every tag is O (checked in the whole file)"
         choices = ("auto", *(scheme for scheme in SCHEMES if scheme != proposal.scheme))
         return st.selectbox("Label scheme", choices, format_func=lambda s: label if s == "auto" else s.upper())
     where = f"Line {proposal.where:,}: " if proposal.where else ""
@@ -490,13 +495,17 @@ def _scheme(proposal: Any) -> str | None:
 
 def _tokens(marks: Any) -> str | None:
     """Ask for the rule that splits the text into tokens, and return it; "auto" for the proposed rule."""
-    rules = {"words": "runs of letters, and single marks", "blanks": "text between blanks: it was tokenised before"}
+    rules = {
+        "words": "runs of letters and digits, and single punctuation marks",
+        "blanks": "text between spaces, for text that was tokenised before",
+    }
     chosen = st.selectbox(
         "Its tokens are",
         list(rules),
         index=list(rules).index(marks.tokens),
         format_func=rules.__getitem__,
-        help=f"Proposed because {marks.why}. Choose blanks to keep the tokens of a text that was tokenised before.",
+        help=f"Proposed because {marks.why}. Choose “text between spaces” to keep the tokens of a text that was "
+        "tokenised before.",
     )
     # With "auto", the report of the import gives the reason for the proposed rule.
     return "auto" if chosen == marks.tokens else chosen
@@ -504,10 +513,10 @@ def _tokens(marks: Any) -> str | None:
 
 def _start(options: dict[str, Any]) -> None:
     if options.get("scheme", "auto") is None:
-        st.error("Choose the label scheme first: the same tags mean different entities in each.")
+        st.error("Choose the label scheme first: the same tags mean different entities in different schemes.")
         return
     if options.get("annotator", "") is None:
-        st.error("Choose the annotator first: several labelled the same texts differently.")
+        st.error("Choose the annotator first: several annotators labelled the same texts differently.")
         return
     run_id = runs.start("add", {key: value for key, value in options.items() if value not in ("", None)})
     for name in ("upload", "as"):

@@ -13,7 +13,7 @@ from pages.ui.widgets import corpus_picker, plain, pressed, same_command, submit
 
 MADE = "corpora.filter.made"  # session key: fingerprint of the corpus that this form made last
 TITLES = {"doc": "Document", "file": "File", "group": "Group"}
-NO_COLUMN = "This corpus has no column for this: no document, file, group, or further column was kept at import."
+NO_COLUMN = "This corpus has no column for this: its import kept no document, file, group or other column."
 
 
 def parts() -> None:

@@ -40,7 +40,8 @@ def _report(run_id: str, result: AddResult) -> None:
     _named(result)
     _counts(result)
     if result.cut and result.cut.rule != "own":
-        rule = "runs of letters, and single marks" if result.cut.rule == "words" else "text between blanks"
+        words = "runs of letters and digits, and single punctuation marks"
+        rule = words if result.cut.rule == "words" else "text between spaces"
         st.caption(f"Its tokens are {rule} ({plain(result.cut.why)}).")
     for text in result.of_labels:
         st.warning(plain(text), icon=":material/warning:")
@@ -70,7 +71,7 @@ def _report(run_id: str, result: AddResult) -> None:
 def _use_names() -> None:
     """Link to the pages that use a list of names, which cannot have a role."""
     with st.container(horizontal=True):
-        label = "Look the names up, or give them to a tagger, in an experiment"
+        label = "Use the names in an experiment"
         page_link(TRAINING, label=label, icon=":material/model_training:", width="content")
         page_link(LABEL, label="Suggest them as labels", icon=":material/label:", width="content")
 
@@ -114,7 +115,7 @@ def _named(result: AddResult) -> None:
 
 def _counted_letters(n: int) -> None:
     st.caption(
-        f"{n:,} sentence{'s are' if n > 1 else ' is'} in a script that writes no blanks between words"
+        f"{n:,} sentence{'s are' if n > 1 else ' is'} in a script without spaces between words"
         " (Chinese, Japanese, Thai, Lao, Khmer or Burmese). Each letter counts as a token in lengths and budgets,"
         " and when sentences are compared."
     )
@@ -158,7 +159,7 @@ def intake_outcome(run_id: str) -> None:
         if parts:
             st.markdown(f"In use now as {parts}.{more}")
         if any(each.part == SOURCE and not each.problem for each in result.parts):
-            st.markdown("The further sources are in All corpora, without a role. Similarity compares them.")
+            st.markdown("The other sources are in the list All corpora, without a role. Similarity compares them.")
         with st.container(horizontal=True):
             page_link("home.py", label="**Go on**", icon=":material/arrow_forward:", width="content")
             for each in result.parts:

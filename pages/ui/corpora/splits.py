@@ -9,7 +9,6 @@ from core.importing import view as corpora
 from core.importing.result import ROLES, SplitResult
 from core.projects import runs
 from core.runs.result import read as read_result
-from core.shown import count
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import corpus_picker, plain, pressed, submitted, table
 
@@ -25,8 +24,8 @@ def splits() -> None:
     """Ask for a corpus and how to divide it; show the latest result."""
     with st.expander("Divide a corpus into parts", icon=":material/call_split:", key="corpora.split.open"):
         st.caption(
-            "One labelled export becomes a training set, a dev set and a test set; one unlabelled"
-            " corpus becomes a task corpus and a domain corpus. Duplicates and near duplicates stay in one part."
+            "Divides a labelled corpus into a training set, a dev set and a test set, or an unlabelled corpus into a"
+            " task corpus and a domain corpus. Duplicates and near duplicates stay in one part."
         )
         chosen = corpus_picker("To be divided", "corpora.split.corpus", None)
         if chosen:
@@ -43,7 +42,9 @@ def _form(corpus: str, kinds: Mapping[str, Sequence[str]]) -> None:
     with st.form("corpora.split.form"):
         values = (
             st.multiselect(
-                "Values of the first part; all others form the second", kinds["column"], key="corpora.split.values"
+                "Values for the first part; sentences with other values form the second",
+                kinds["column"],
+                key="corpora.split.values",
             )
             if by == "column"
             else []
@@ -80,9 +81,9 @@ def _parts(result: SplitResult) -> None:
     names = {"name": "Part", "n": "Sentences", "units": "Units", "entities": "Entities", "left": "Duplicates left out"}
     table(rows, names, "Parts of the divided corpus", names=("name",))
     st.caption(
-        f"{result.units:,} documents, values or sentences were kept whole. {count(result.copies, 'sentence')} with"
-        f" duplicates. {count(result.divided, 'group')} of duplicates drawn into several parts; unless duplicates may"
-        " stay in different parts, only the smallest of these parts keeps them."
+        f"Units that stay in one part (documents, values or sentences): {result.units:,}. Sentences with duplicates:"
+        f" {result.copies:,}. Groups of duplicates that were drawn into several parts: {result.divided:,}. Unless"
+        " duplicates may stay in different parts, only the smallest of these parts keeps them."
     )
     given = {part.name: part.corpus for part in result.parts if part.name in ROLES}
     if given and pressed(f"Use them as {plain(', '.join(given))}", "corpora.split.roles"):

@@ -104,7 +104,7 @@ def _review(key: str) -> None:
     known = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.types and "fold" not in corpus.origin}
     labelled = {mark: corpus.name for mark, corpus in known.items()}
     if not labelled:
-        st.info("This needs a labelled corpus: sentences whose names are marked with their types.")
+        st.info("This needs a labelled corpus: sentences whose entities are marked with their types.")
         page_link(CORPORA, label="Import one", icon=":material/library_books:", width="content")
         return
     names, train = list(labelled), held.get("train", "")
