@@ -47,8 +47,8 @@ ABOUT = "**Winnow** finds the part of a large corpus that is worth pre-training 
 PROMISE = (
     "Texts, labels, models and results stay in folders of this machine. There is no telemetry, and your browser loads "
     "fonts and scripts from this program only. An encoder is fetched only if you ask for it. Sentences leave this "
-    "machine only if you name a cluster, or a language model on another computer, and allow it. While it computes, the "
-    "line that you opened names it."
+    "machine only if you name a cluster, or a language model on another computer, and allow it. While sentences leave "
+    "this machine, the badge on every page names the cluster or computer that gets them."
 )
 VERDICTS = {"ok": ":material/check:", "look": ":material/visibility:", "bad": ":material/error:"}
 _theme = st.components.v2.component("winnow_theme", js=(ASSETS / "theme.js").read_text(encoding="utf-8"))
@@ -237,7 +237,8 @@ def local_badge() -> None:
         "Nothing leaves this machine",
         icon=":material/lock:",
         color="green",
-        help="Winnow sends nothing anywhere: no telemetry, no fonts, no models fetched unless you ask for one.",
+        help="Winnow sends nothing to other machines: no telemetry, and no requests for fonts. It fetches a model only "
+        "if you ask for one.",
     )
 
 

@@ -92,7 +92,7 @@ def plan(run_id: str = "") -> None:
                 "Earlier runs are reused. Because their result is known, the 95% interval is slightly too narrow."
             )
         elif plan.edited:
-            st.caption("Hand edits are not repeated: the experiment tests the strategy.")
+            st.caption("Your hand edits are not used: the experiment tests the strategy.")
         if reason := hindrance():
             st.warning(plain(reason), icon=":material/memory:")
         may_start, anyway = data_check.gate(corpora.check_run("experiment", plan.options), "home.find")
@@ -151,7 +151,7 @@ def _within(times: Sequence[Affordable]) -> Affordable:
     ]
     if rows:
         columns = {"limit": "Time", "plan": "Plan", "takes": "Takes about", "points": "Detects gains of about"}
-        table(rows, columns, "What each time buys: replicates, and the gain that they detect in 80 of 100 cases")
+        table(rows, columns, "Plan for each time: replicates, and the gain that they detect in 80 of 100 cases")
         st.caption(plain(EXPLAINED["replicate"]))
     asked = known[chosen]
     if not asked.replicates:
@@ -193,7 +193,7 @@ WORDS: Mapping[home_steps.Name, tuple[Term, ...]] = {
 }
 REFRESH = 3.0  # seconds between updates while the run of a step is active
 FURTHER: Mapping[str, tuple[str, str]] = {
-    "label": (LABEL, "Label 25 more where it helps most"),
+    "label": (LABEL, "Label the 25 sentences that help most"),
     "similarity": (SIMILARITY, "Which source is close?"),
     "bias": (BIAS, "Does the name or the context reveal an entity's type?"),
     "assisting": (ASSISTING, "Borrow labels"),

@@ -26,7 +26,7 @@ from pages.ui.runs.links import link
 from pages.ui.widgets import chart, corpus_picker, is_dark, plain, pressed, size, table, with_place
 
 MOST_NAMED = 5  # largest number of runs that a warning lists
-KEPT = "The source file, downloads, and files saved in other folders stay."
+KEPT = "The source file, downloads, and files saved in other folders are kept."
 
 
 def removal() -> None:
@@ -70,7 +70,9 @@ def _remove_run(run_id: str) -> None:
     goes = removals.removal(run_id)
     own = {run.id for run in gone}
     if needing := [run for run in goes.runs if run.id not in own and run.manifest.parent not in own]:
-        st.warning(f"{len(needing)} made from it cannot be run again without it:", icon=":material/link_off:")
+        st.warning(
+            f"Made from this run, and cannot be run again without it: {len(needing)}", icon=":material/link_off:"
+        )
         names = run_titles(needing[:MOST_NAMED])
         for run in needing[:MOST_NAMED]:
             link(run, plain(names[run.id]))
@@ -96,8 +98,8 @@ def _everything(goes: Removal) -> bool:
 def _in_the_way(runs: Sequence[Run]) -> None:
     several = len(runs) > 1
     st.warning(
-        f"Not now: {'runs' if several else 'a run'} in progress may need it. Wait for the end or cancel"
-        f" {'them' if several else 'it'} first.",
+        f"This cannot be removed now, because {'runs' if several else 'a run'} in progress may need it. Wait for the "
+        f"end of {'these runs' if several else 'this run'}, or cancel {'them' if several else 'it'}.",
         icon=":material/lock:",
     )
     for run in runs:
@@ -138,7 +140,9 @@ def orphaned(choice_id: str) -> None:
     kept, result = insights.orphaned(choice_id), selections.result(choice_id)
     _numbers(kept, result)
     figure = selection_plot.score_histogram(kept.bins, kept.chosen, kept.unit, kept.prefer, dark=is_dark())
-    name = f"Histogram of the scores of the domain corpus: {len(kept.chosen):,} selected, cut at {kept.chosen[-1]:.4g}"
+    name = (
+        f"Histogram of the scores of the domain corpus: {len(kept.chosen):,} selected, cut-off at {kept.chosen[-1]:.4g}"
+    )
     st.vega_lite_chart(spec=figure, key=f"remains.scores.{choice_id}", alt=name)
     st.caption(span_words(kept.chosen, kept.unit, kept.prefer))
     if kept.corpus is not None:
@@ -171,4 +175,4 @@ def _map(run_id: str, x: FloatArray, y: FloatArray, kinds: IntArray) -> None:
     drawn = explore_plot.Dots(x=x, y=y, points=np.arange(len(x)), kinds=kinds, hovered=np.zeros(len(x), dtype=bool))
     totals = np.bincount(kinds, minlength=len(CLASSES)).tolist()
     figure = explore_plot.by_class(drawn, totals, explore_plot.View(tool="pan", height=480))
-    chart(figure, f"remains.map.{run_id}", "The map as it was made, without its sentences")
+    chart(figure, f"remains.map.{run_id}", "The stored map, without its sentences")

@@ -102,7 +102,7 @@ def test_a_training_shows_live_curves_and_can_be_reloaded_stopped_and_resumed(se
         press(page, "Stop and keep")
         expect(panel.get_by_text("Stopping")).to_be_visible()
     expect(panel.get_by_text("Stopped").first).to_be_visible()
-    expect(page.get_by_text("from which Resume continues the same curve")).to_be_visible()
+    expect(page.get_by_text("Resume continues from it, and the curve continues too")).to_be_visible()
     kept = points(page)
     press(page, "Resume")
     expect(panel.get_by_text("Finished")).to_be_visible(timeout=600_000)

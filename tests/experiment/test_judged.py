@@ -56,7 +56,7 @@ def test_no_verdict_is_given_if_no_tagger_learnt_anything(home: Path) -> None:
     assert "● no evidence" not in text
     for part in ("1, 2, 3", "train longer, with more epochs or a higher learning rate"):
         assert part in text
-    for part in ("better", "[+0.00", "choose by", "more labels", "Helped", "won, level, lost"):
+    for part in ("better", "[+0.00", "Choose a variant by", "more labels", "Helped", "won, level, lost"):
         assert part not in text
 
 

@@ -647,7 +647,7 @@ def test_large_map_draws_a_stratified_sample_and_states_its_size(made: Made, mon
     assert "images" not in figure_of(opened(PAGE))["layout"]  # all sentences are drawn
     monkeypatch.setattr(map_view, "MOST_DRAWN", 100)
     app = opened(PAGE)
-    assert "100 shown of 261, stratified by class, seed 0; the others are the shade behind them" in texts(app)
+    assert "100 shown of 261, stratified by class, seed 0; the shaded area behind them shows the others" in texts(app)
     assert len(figure_of(app)["layout"]["images"]) == 1
     assert len(tooltips_of(app)["lines"]) == 100
     monkeypatch.setattr(map_view, "MOST_HOVERED", 99)

@@ -73,7 +73,7 @@ def selection(made: dict[str, Corpus], monkeypatch: pytest.MonkeyPatch) -> Itera
 )
 def test_rate_has_two_significant_digits(selection: Callable[..., Run], gained: int, seconds: float, rate: str) -> None:
     run = selection(STARTED, ("stage", {"name": "score: training"}), at(0, 9999), at(gained, 9999), seconds=seconds)
-    assert pace(run.state())[:2] == [f"{gained:,} of 9,999 steps", f"{rate} steps a second"]
+    assert pace(run.state())[:2] == [f"{gained:,} of 9,999 steps", f"{rate} steps per second"]
     assert stage(run.state()) == "Training"
 
 

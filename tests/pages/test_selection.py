@@ -386,7 +386,11 @@ def test_every_option_of_every_strategy_has_a_field() -> None:
 @pytest.mark.usefixtures("expert", "parts")
 @pytest.mark.parametrize(
     ("strategy", "encodes", "warns"),
-    [("dsir", False, ""), ("fuse", True, ""), ("loss-drop", True, "then both models read the best sentences of the default")],
+    [
+        ("dsir", False, ""),
+        ("fuse", True, ""),
+        ("loss-drop", True, "then both models read the best sentences of the default"),
+    ],
 )
 def test_form_asks_for_the_encoder_and_warns_of_training(strategy: str, encodes: bool, warns: str) -> None:
     app = opened(SELECTION, {"selection.strategy": strategy})

@@ -84,7 +84,7 @@ def test_comparison_shows_the_closest_source_first_and_no_name_as_markup(compare
     marked = [each.value for kind in ("markdown", "caption", "warning", "success") for each in getattr(app, kind)]
     assert "<img" not in " ".join([*marked, *(each.proto.body for each in app.get("html"))])
     assert "nan" not in shown.lower().replace("finance", "")
-    [lasted] = [caption.value for caption in app.caption if "The latest one here" in caption.value]
+    [lasted] = [caption.value for caption in app.caption if "The latest such run here" in caption.value]
     assert plain(f"took {duration(runs.state(compared).seconds)}.") in lasted
     [command] = [text for text in codes(app) if text.startswith("python -m core similarity ")]
     assert "--target my-task --source orchard --source" in command

@@ -57,8 +57,8 @@ def _options(choice_id: str) -> dict[str, str] | None:
     domain = runs.get(run_of(choice_id)).manifest.inputs["domain"]
     n = len(corpora.find(domain))
     st.caption(
-        f"It reads all {count(n, 'sentence')} of the domain corpus once; a small encoder reads a few hundred per "
-        "second without a GPU."
+        f"The tagger reads all {count(n, 'sentence')} of the domain corpus once. Without a GPU, a small encoder reads "
+        "a few hundred per second."
     )
     return {"corpus": domain, "model": str(deliver.model_folder(tagger))}
 
@@ -72,7 +72,9 @@ def for_atlas(map_run: str) -> None:
         with guard():  # An error is shown here, and the page below is still drawn.
             st.session_state[WRITTEN] = {map_run: str(atlas.export(map_run))}
     if folder := st.session_state.get(WRITTEN, {}).get(map_run):
-        st.caption("The folder is written, with the text of all sentences on the map. Open it in Embedding Atlas with:")
+        st.caption(
+            "The folder was written, with the text of all sentences on the map. Open it in Embedding Atlas with:"
+        )
         command_lines(atlas.command(Path(folder)))
 
 
@@ -90,7 +92,7 @@ COLOURINGS: Mapping[Colouring, str] = {
     "page": "page",
     "column": "column",
 }
-LAYERS = {"words": "topic words", "density": "lines around the densest 20, 50 and 80%"}
+LAYERS = {"words": "topic words", "density": "contours around the densest 20, 50 and 80% of each class"}
 PICTURES = {"png": "PNG", "svg": "SVG"}
 MODES: Mapping[Mode, str] = {"substring": "as written", "words": "all words, any order"}
 # The settings of the map: colouring, number of points to draw, search text, search mode, layers, and the column for the
@@ -146,7 +148,7 @@ def _column(names: list[str]) -> str:
     if st.session_state.get("explore.column") not in names:  # The value may come from another selection's map.
         st.session_state.pop("explore.column", None)
     return st.selectbox(
-        "Column that came with the texts", names, key="explore.column", label_visibility="collapsed", width=180
+        "Column of the imported files", names, key="explore.column", label_visibility="collapsed", width=180
     )
 
 
@@ -208,8 +210,8 @@ def _to_draw(most: int, key: str) -> int:
             min(20_000, most),
             5_000,
             key=key,
-            help=f"At most {MOST_DRAWN:,} are drawn. More than 20,000 need a graphics card to move smoothly. The "
-            "others are a shade behind them; a lasso also picks these.",
+            help=f"At most {MOST_DRAWN:,} sentences are drawn as points. With more than 20,000, the map moves smoothly "
+            "only with a graphics card. A shaded area behind the points shows the others; a lasso picks them too.",
         )
     )
 
@@ -218,11 +220,13 @@ def _hits(map_run: str, query: str, mode: Mode) -> None:
     hits = maps.search(map_run, query, mode)
     with st.container(horizontal=True, vertical_alignment="center"):
         if not len(hits.rows) and not len(hits.task_rows):
-            st.markdown(f"No sentence of the domain corpus or the task corpus holds {plain(query)}.", width="content")
+            st.markdown(
+                f"No sentence of the domain corpus or the task corpus contains {plain(query)}.", width="content"
+            )
             return
         counts = (
-            f"**{len(hits.rows):,}** in the domain corpus and **{len(hits.task_rows):,}** in the task corpus hold "
-            f"{plain(query)}"
+            f"**{len(hits.rows):,}** sentences of the domain corpus and **{len(hits.task_rows):,}** of the task corpus "
+            f"contain {plain(query)}"
         )
         if not len(hits.points):
             st.markdown(f"{counts}; none of them is on the map.", width="content")
@@ -335,7 +339,7 @@ def _curve(choice_id: str, other: str) -> None:
     chart(
         plot.overlap_lines(points, len(selections.scored(choice_id).domain)),
         "explore.overlap",
-        "Share of the best sentences that both selections hold, by how many are selected",
+        "Share of the best sentences that are in both selections, by number of selected sentences",
     )
     with st.expander("In numbers", icon=":material/table:"):
         rows = [{"n": n, "shared": shared, "share": f"{shared / max(n, 1):.1%}"} for n, shared in points]
@@ -348,7 +352,7 @@ def side_by_side(map_run: str) -> None:
     Source: Mahapatra et al. 2022, Fig. 3a.
     """
     st.markdown(
-        "Selected sentences, each beside the most similar sentence that is not selected. They show where the cut lies."
+        "Selected sentences, each beside the most similar one that is not selected. They show where the cut-off is."
     )
     n = st.slider("Pairs", 5, 50, 15, 5, key="explore.pairs")
     pairs = maps.pairs(map_run, maps.classes(map_run), n)

@@ -56,8 +56,8 @@ def _again(choice_id: str) -> None:
         del st.session_state[DIVERSE]
         st.rerun()
     st.markdown(
-        "Sentences with the best scores are often very similar. Select again by the same scores, but more varied "
-        "sentences; the table then shows the effect. Nothing is scored again, and this selection does not change."
+        "Sentences with the best scores are often very similar. You can select more varied sentences by the same "
+        "scores. The table then shows the effect. Nothing is scored again, and this selection does not change."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = st.segmented_control(
@@ -100,11 +100,11 @@ def _rows(numbers: Health) -> list[dict[str, str]]:
             ("Variety", f"{numbers.variety:.1f}", f"effectively different sentences among {numbers.variety_of:,}")
         )
     if numbers.coverage is not None:
-        meaning = f"of {numbers.coverage_of:,} task sentences lie closer to the selection than to other sentences"
+        meaning = f"of {numbers.coverage_of:,} task sentences are closer to the selection than to other sentences"
         rows.append(("Coverage of the task corpus", f"{numbers.coverage:.0%}", meaning))
     if numbers.new_entities is not None:
         meaning = (
-            f"of {count(numbers.new_entities_of, 'name')} in the selection (by capitalisation) are not in the labels"
+            f"of {count(numbers.new_entities_of, 'name')} in the selection (found by capitals) are not in the labels"
         )
         rows.append(("New names", f"{numbers.new_entities:.0%}", meaning))
     return [{"what": what, "value": value, "means": means} for what, value, means in rows]

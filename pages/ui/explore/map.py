@@ -303,13 +303,13 @@ def _caption(map_run: str, drawn: int, asked: int) -> None:
     mapped = maps.get(map_run)
     parts = [f"{drawn:,} shown of {len(mapped):,}"]
     if drawn < len(mapped):
-        parts[0] += f", stratified by class, seed {mapped.seed}; the others are the shade behind them"
-        parts.append("a lasso takes all, drawn or not")
+        parts[0] += f", stratified by class, seed {mapped.seed}; the shaded area behind them shows the others"
+        parts.append("a lasso also picks sentences that are not drawn")
     if len(mapped) < mapped.of:
-        parts.append(f"the map holds {len(mapped):,} of {count(mapped.of, 'sentence')}")
+        parts.append(f"the map has {len(mapped):,} of {count(mapped.of, 'sentence')}")
     if asked > MOST_DRAWN:
         parts.append(f"you asked for {asked:,}, but browsers are slow above {MOST_DRAWN:,}")
     if drawn > MOST_HOVERED:
-        parts.append("those not selected have no tooltip at this size")
+        parts.append("on a map of this size, sentences that are not selected have no tooltip")
     parts.append(f"selected: {budget_words(selections.kept_budget(mapped.selection))}")
     st.caption(". ".join(part[:1].upper() + part[1:] for part in parts) + ".")

@@ -421,7 +421,7 @@ def rows(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> Non
     with guard(buttons="explore.one.list"):
         st.html(f'<div id="{state.LIST}"></div>')
         if not len(points):
-            st.info("No sentence fits. Draw around some points, remove a filter, or press Clear.")
+            st.info("No sentence is picked. Draw around some points, remove a filter, or press Clear.")
             return
         columns = maps.group_columns(map_run)
         if st.session_state.get(GROUPED) not in columns:  # The value may come from another selection's map.

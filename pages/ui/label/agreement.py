@@ -64,7 +64,7 @@ def agreement(run_id: str) -> None:
         "type": "Type",
         "a": _name(a),
         "b": _name(b),
-        "f1": "F1 of one against the other",
+        "f1": "F1 of one annotator against the other",
         "kappa": "Cohen's kappa",
     }
     if not rows:
@@ -82,7 +82,8 @@ def _difference(run_id: str, unsettled: Mapping[int, Mapping[str, Sequence[Entit
     sentence = labelling.to_label(run_id)[place].sentence
     places, types = token_places(sentence.text, sentence.tokens), labelling.types(run_id)
     st.markdown(
-        f"**{count(len(unsettled), 'difference')} to settle.** Until then, these sentences stay out of the set."
+        f"**{count(len(unsettled), 'difference')} to settle.** Until they are settled, these sentences are left out of "
+        "the corpora made here."
     )
     with st.container(border=True):
         for name, entities in labels.items():

@@ -65,8 +65,9 @@ def editor(run_id: str, annotator: str) -> None:
     if _store(run_id, sent.get("outbox")):
         st.rerun()
     st.caption(
-        "Keys: number: type · ← → move · ↑ ↓ entity before or after · Shift with ← → moves the end of an entity, with "
-        "↑ ↓ its start · Backspace removes · Enter accepts · S skips · F flags · U undoes. Or use the mouse."
+        "Keys: 1 to 9 set the type · ← → go to another word · ↑ ↓ go to another entity · Shift + ← → move the end of "
+        "an entity, Shift + ↑ ↓ its start · Backspace removes it · Enter accepts the sentence · S skips it · F flags "
+        "it · U undoes the last action. You can also use the mouse."
     )
     if done.flagged:
         st.button(

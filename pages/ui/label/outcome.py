@@ -119,13 +119,13 @@ def _read_back(run_id: str, annotator: str, name: str, file: BinaryIO) -> None:
         words += f" They are by {', '.join(found.annotators)}."
     if found.suggested:
         words += (
-            f" In {found.suggested:,}, the labels are exactly the suggestions; if nobody read them, label them here."
+            f" In {found.suggested:,} of them, the labels equal the suggestions. If nobody checked these, do it here."
         )
     if found.unknown:
         words += f" {count(found.unknown, 'sentence')} left out, because this queue has none with that text."
     if found.unread:
         first = "; ".join(found.unread[:SHOWN])
-        words += f" Not read, so nothing was changed there: {count(len(found.unread), 'part')} of the file ({first})."
+        words += f" {count(len(found.unread), 'part')} of the file could not be read and changed nothing ({first})."
     st.session_state[READ] = words
 
 
@@ -144,7 +144,7 @@ def _measuring(run_id: str) -> None:
             corpora.set_role(role, corpus.fingerprint)
         words.append(f"{plain(corpus.name)} ({count(len(corpus), 'sentence')})")
     stays = " and ".join(role for role in ("dev", "test") if role in held)
-    kept = f" The {stays} set in use stays; change it on Corpora." if stays else ""
+    kept = f" The {stays} set in use stays. You can change it on the page Corpora." if stays else ""
     st.success(f"Stored: {' and '.join(words)}.{kept}", icon=":material/check:")
 
 
@@ -226,8 +226,8 @@ def learning_curve() -> None:
     }
     table(rows, columns, "Test scores of the taggers of this project by training set, on the test set in use")
     st.caption(
-        "The interval covers other seeds and other test sentences; with one seed, only other test sentences. Taggers "
-        "with other settings are not listed."
+        "The interval is over seeds and test sentences; with one seed, only over test sentences. Taggers with other "
+        "settings are not listed."
     )
     if expected := labelling.next_labels(points):
         gains = [
@@ -235,7 +235,9 @@ def learning_curve() -> None:
             + (f" (at most {step.upper:+.1f})" if math.isfinite(step.upper) else "")
             for n, step in expected.items()
         ]
-        st.markdown(f"By the curve so far, {', and '.join(gains)}. This is an estimate by a power law, not evidence.")
+        st.markdown(
+            f"According to this curve, {', and '.join(gains)}. This is an estimate by a power law, not evidence."
+        )
 
 
 def _file(run_id: str, tool: str, *, labelled: bool, suggestions: bool) -> bytes:

@@ -12,17 +12,18 @@ from pages.ui.project import page_link
 from pages.ui.runs.links import BIAS, CORPORA, SUGGEST, attach
 from pages.ui.widgets import plain, pressed
 
-TRAIN, MEASURE = "Training set: where a label helps most", "Dev and test set: random, without suggestions"
+TRAIN = "Training set: sentences that help training most"
+MEASURE = "Dev and test set: random sentences, without suggestions"
 REVIEW = "Labelled data: labels that may be wrong"
 MEASURES = (
-    "Dev and test sentences are drawn at random from the task corpus and labelled without suggestions. On chosen "
-    "sentences, or with labels that were only accepted, the measured score would be too high."
+    "Dev and test sentences are drawn at random from the task corpus and labelled without suggestions. If you "
+    "chose the sentences, or only accepted suggestions, the measured score would be too high."
 )
 REVIEWED = "review"  # URL parameter: the corpus to review; session key: True while the form is open for this corpus
 NONE = "no other corpus"
 SUGGESTED = (
-    "Entities to start from. You accept or correct each of them; only labels that you accept count. Imported lists of "
-    "names are offered here, and finished runs of a dictionary, a ready model or a language model on your test set."
+    "Suggested entities, which you accept or correct. Only labels that you accept count. You can choose an imported "
+    "list of names, or a finished run of a dictionary, a ready model or a language model on your test set."
 )
 
 
@@ -86,10 +87,11 @@ def _queued(n: int) -> tuple[dict[str, object], bool]:
         if chosen and chosen.about:
             st.caption(f"{plain(chosen.about)}.")
     if model:
-        st.caption(f"{'U' if chosen else 'Suggestions and u'}ncertainty are those of the tagger {plain(tagger)}.")
+        what = "Uncertainty comes" if chosen else "Suggestions and uncertainty come"
+        st.caption(f"{what} from the tagger {plain(tagger)}.")
     else:
         suggested = " Names of the training set are suggested." if "names" in options and chosen is None else ""
-        st.caption(f"There is no tagger yet, so the queue has typical sentences of the most similar text.{suggested}")
+        st.caption(f"There is no tagger yet, so the queue has typical sentences of similar text.{suggested}")
     if chosen is None or not chosen.host:
         return options, True
     st.warning(plain(chosen.warning), icon=":material/lan:")
@@ -118,8 +120,8 @@ def _review(key: str) -> None:
         "Compare its names with", list(others), 0, others.__getitem__, key=f"label.review.against.{corpus}"
     )
     options = labelling.review_options(str(corpus), str(against))
-    checks = ["copies of a sentence with other labels"]
-    checks += ["five taggers that never saw the sentence they check"] if options["dev"] else []
+    checks = ["duplicates of a sentence with other labels"]
+    checks += ["five taggers that were not trained on the sentences that they check"] if options["dev"] else []
     checks += ["the information of name and context (PVI)"] if "difficulty" in options else []
     checks += [f"the types of the same names in {plain(others[against])}"] if against else []
     seconds = labelling.review_seconds(options)
@@ -132,7 +134,9 @@ def _review(key: str) -> None:
             icon=":material/science:",
         )
     if not options["dev"]:
-        st.warning("No other corpus is the dev set, so no tagger checks the labels.", icon=":material/science:")
+        st.warning(
+            "No other corpus has the role of dev set, so no tagger checks the labels.", icon=":material/science:"
+        )
     if "difficulty" not in options:
         page_link(BIAS, label="Measure PVI too, on Bias", icon=":material/balance:", width="content")
     if pressed("Find suspicious labels", "label.review.start", type="primary", icon=":material/fact_check:"):

@@ -38,25 +38,26 @@ from pages.ui.runs.links import AGAIN, LABEL, SUGGEST, TRAINING
 from pages.ui.widgets import answer, certainty, chart, finding, plain, pressed, table
 
 ONCE = (
-    "Each variant saw the test set once, after training had been stopped on the dev set. The "
-    "variants are sorted by dev F1: choose by that, never by test F1."
+    "Each variant was tested once, after the dev set had decided when training stops. The variants are sorted by dev "
+    "F1. Choose a variant by its dev F1, never by its test F1."
 )
 HOW = (
-    "Every variant (arm) gets two answers. It **helped** if its whole interval against none is above 0. None is a "
-    "tagger without what the variant adds; for a training set of fixed size, it is a random set of that size. "
-    "**Selection helped** if the interval against the random baseline is also above 0. The random baseline has random "
-    "text of as many tokens, as many random assisting sentences, as many labels copied unchanged, or the encoder "
-    "before it was trained on a source. Variants that use all of the domain corpus or word vectors select nothing. A "
-    "variant improves if both hold.\n\n"
+    "Every variant (arm) gets two answers. **Helped**: yes, if the whole interval of its difference to `none` is above "
+    "0. `none` is the tagger without what the variant adds; for a training set of fixed size, it is trained on a "
+    "random set of that size. **Selection helped**: yes, if the interval of its difference to the random baseline is "
+    "also above 0. The random baseline has as many tokens of random text, as many random assisting sentences, as many "
+    "labels copied unchanged, or the encoder before it was trained on a source. Variants that use all of the domain "
+    "corpus or word vectors select nothing. A variant improves if both answers are yes.\n\n"
     "The intervals come from a hierarchical bootstrap over seeds and test sentences, corrected for few seeds; all are "
     "at 95%. One test decides the claim. With interim analyses, its bound keeps the risk of a false claim at 5% over "
     "all of them (O'Brien and Fleming). The other variants are exploratory, and their verdicts use Holm's correction, "
     "so an interval above 0 may not be enough. A variant is not tested if it could change less than 80% of the labels "
     "that it should change.\n\n"
     "A quick experiment, which repeats only the tagger under every seed, cannot show whether the selection helped. Its "
-    "intervals do not include the effect of another selection or another pre-training. Let every seed be a replicate "
-    "of the whole pipeline for that. A reference variant, such as a dictionary, trains nothing, so it has one score. "
-    "Its interval is over the seeds of none and the test sentences, and its verdict only describes the difference."
+    "intervals do not include the effect of another selection or another pre-training. To include it, make every seed "
+    "a replicate of the whole pipeline. A reference variant, such as a dictionary, trains nothing, so it has one "
+    "score. Its interval is over the seeds of `none` and the test sentences, and its verdict only describes the "
+    "difference."
 )
 
 HARDLY = (
@@ -146,7 +147,7 @@ def _beside(run_id: str) -> None:
     rows = [{"about": line.about, "f1": f"{line.f1:.2f}", "none": line.against_none} for line in beside]
     columns = {"about": "Without training", "f1": "Test score", "none": "Against none"}
     table(rows, columns, "Other runs without training on the same test set", wrapped=("about", "none"))
-    st.caption("These runs were started apart from the experiment. They take no part in the planned test.")
+    st.caption("These runs are not part of the experiment or of its planned analysis.")
 
 
 def _verdict(run_id: str) -> None:
@@ -231,7 +232,7 @@ def _further(rows: Sequence[ArmRow]) -> None:
     names = [test.test for test in rows[0].also]
     if not names:
         return
-    st.subheader("The test set beside the harder sets", anchor=False)
+    st.subheader("Scores on the test set and on harder sets", anchor=False)
     columns = {"arm": "Variant", "0": "Test set", **{str(i): name for i, name in enumerate(names, 1)}}
     against, lines = baseline_words(rows), []
     for row in rows:
@@ -242,7 +243,7 @@ def _further(rows: Sequence[ArmRow]) -> None:
         lines.append({"arm": line_name(row), **{str(i): score for i, score in enumerate(scores)}})
     table(lines, columns, f"Score of every variant on each test set, and the difference to {against}", wrapped=())
     st.caption(
-        f"Mean ± spread over seeds; the difference to {against}, with its 95% interval. Verdicts rest on the test set."
+        f"Mean ± spread over seeds; the difference to {against}, with its 95% interval. Verdicts use only the test set."
     )
 
 
@@ -275,7 +276,10 @@ def _failed(rows: Sequence[ArmRow]) -> None:
     }
     listed = [f"{plain(name)}: seed {', '.join(map(str, seeds))}" for name, seeds in failed.items() if seeds]
     if names := "; ".join(listed):
-        st.warning(f"Some seeds failed to learn (under half of their variant's best), and are still included: {names}.")
+        st.warning(
+            "Some seeds failed to learn (less than half the score of the variant's best seed). They are still "
+            f"included: {names}."
+        )
 
 
 def _cost(run_id: str, rows: Sequence[ArmRow]) -> None:
@@ -327,7 +331,10 @@ def curves(run_id: str) -> None:
     _further_curves(board.leaderboard)
     st.subheader("Score by labelled sentences", anchor=False)
     if not board.curve:
-        st.caption("Give the experiment several train sizes to see how the gain shrinks as labels grow.")
+        st.caption(
+            "Run an experiment with several sizes of the training set to see how the gain depends on the number of "
+            "labels."
+        )
         return
     alt = "Score by number of labelled training sentences, one line per variant; the table below has the numbers"
     chart(plot.label_curve(board.curve), "results.labels", alt)
@@ -365,10 +372,10 @@ def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
     st.subheader("Score by sentences pre-trained on", anchor=False)
     alt = "Test score by sentences pre-trained on, one line per strategy; the table on Leaderboard has the numbers"
     chart(plot.budget_curve(rows), "results.budgets", alt)
-    worth = st.number_input("Least useful gain, in points per hour", 0.0, value=0.1, step=0.1, key="results.worth")
+    worth = st.number_input("Smallest useful gain, in points per hour", 0.0, value=0.1, step=0.1, key="results.worth")
     advice = results.budget_advice(run_id, worth)
     if not advice:
-        st.caption("With three budgets or more of one strategy you get advice here on whether to go on.")
+        st.caption("If an experiment has three or more budgets of one strategy, advice on larger budgets appears here.")
         return
     lines = [
         {

@@ -14,9 +14,9 @@ from core.tagging import view as training
 from pages.ui.widgets import chart, is_dark, plain, table
 
 DECODINGS = {
-    "constrained": "the best tags that BIOES allows",
-    "viterbi": "the best of all tags",
-    "argmax": "every word by itself",
+    "constrained": "the best tag sequence that BIOES allows",
+    "viterbi": "the best of all tag sequences",
+    "argmax": "the best tag of each word",
     "cited_scorer": "viterbi, scored by the code that Mahapatra et al. 2022 cite",
 }
 FAR = 10.0  # points of F1; a larger gap between two decodings gets a note that explains it
@@ -42,7 +42,9 @@ def pair(run_labels: Mapping[str, str], key: str) -> tuple[str, str]:
     """
     runs = list(run_labels)
     if len(runs) == 1:
-        st.caption("The only tagger that was tested. Once there is another, the two are shown side by side here.")
+        st.caption(
+            "Only one tagger has been tested so far. Once there is another one, the two are shown side by side here."
+        )
         return runs[0], runs[0]
     first, base = _alike(run_labels)
     left, right = st.columns(2)
@@ -171,7 +173,9 @@ def _report(line: tuple[str, ...], name: str) -> None:
         }
         with st.expander(f"Precision and recall of {plain(name)}", icon=":material/target:"):
             table(rows, columns, "Precision, recall and F1 of each entity type, in percent")
-            st.caption("Exact start, end and type (seqeval, strict mode), mean of the seeds.")
+            st.caption(
+                "An entity counts as found if start, end and type are exact (seqeval, strict mode). Mean over seeds."
+            )
 
 
 def _macro(a: tuple[str, ...], b: tuple[str, ...]) -> dict[str, object]:
@@ -212,7 +216,7 @@ def _decodings(run_id: str) -> None:
     columns = {"line": "Variant"} | {name: name.replace("_", " ").capitalize() for name in here}
     table(rows, columns, "Test score of every variant by how tags are decoded", names=("line",))
     how = "; ".join(f"{columns[name]}: {DECODINGS[name]}" for name in here)
-    st.caption(f"The same taggers, mean of all seeds and replicates; none was trained again. {how}.")
+    st.caption(f"The same taggers, mean of all seeds and replicates; no tagger was trained again. {how}.")
     if any(f1s.get("constrained", 0.0) - f1s.get("viterbi", 100.0) > FAR for f1s in lines.values()):
         st.caption(UNTRAINED)
 

@@ -112,7 +112,7 @@ def _counts(readings: Sequence[TwoReadings], types: Collection[str], *, alone: b
     table(rows, columns, name, wrapped=("means",))
     _by_type(readings, types, alone=alone)
     shapes = " ".join(f'<mark class="{_shape(kind)}" style="--c:#8F8F8F">{kind}</mark>' for kind in KINDS)
-    st.html(f'<p>How they are marked: <mark class="w-entity" style="--c:#8F8F8F">right</mark> {shapes}</p>')
+    st.html(f'<p>How mistakes are marked: <mark class="w-entity" style="--c:#8F8F8F">right</mark> {shapes}</p>')
 
 
 def _by_type(readings: Sequence[TwoReadings], types: Collection[str], *, alone: bool) -> None:
@@ -152,7 +152,7 @@ def reading_list(rows: Sequence[TwoReadings], *, alone: bool = False) -> None:
         read = "".join(f"<div><strong>{name}</strong> {line}</div>" for name, line in lines)
         items.append(read + place_html(row.sentence.place))
     if items:
-        name = f"Test sentences as labelled and as {'the tagger reads' if alone else 'two taggers read'} them"
+        name = f"Test sentences with gold labels and the entities of {'the tagger' if alone else 'two taggers'}"
         listed = "".join(f"<li>{item}</li>" for item in items)
         st.html(f'<ol class="w-sentences" aria-label="{name}">{listed}</ol>')
 

@@ -27,8 +27,8 @@ REPORTS: Mapping[deliver.Format, tuple[str, str]] = {
     "html": ("Report (.html)", "text/html"),
 }
 NO_MODELS = (
-    "The models of these taggers are not in this project: they were deleted, or left out of its file. The scores are"
-    " complete."
+    "The models of these taggers are not in this project: they were deleted, or left out of the project file. The "
+    "scores are complete."
 )
 FIELD = 200  # width of a field in pixels; four fields fit side by side
 
@@ -207,8 +207,10 @@ def _rare_words(run_id: str) -> bool:
     if not words:
         return True
     st.warning(
-        f"This tagger lists the {words:,} words of its training text, {once:,} of them seen only once, names among"
-        " them. Everyone who gets the tagger can read them.",
+        f"This tagger lists the {words:,} words of its training text, {once:,} of them seen only once, such as names."
+        " Everyone who gets the tagger can read this list.",
         icon=":material/visibility:",
     )
-    return not st.toggle(f"Leave out the {once:,} words seen once (read as unknown words)", key="results.take.rare")
+    return not st.toggle(
+        f"Leave out the {once:,} words seen once (the tagger then treats them as unknown)", key="results.take.rare"
+    )

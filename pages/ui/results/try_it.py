@@ -95,7 +95,10 @@ def _form(names: Mapping[str, str]) -> None:
             )
         with st.container(horizontal=True, vertical_alignment="center"):
             sent = submitted("Find entities", "results.try.start", type="primary", icon=":material/search:")
-            st.caption("A file is read instead of the field. Your text is not stored in the project.", width="content")
+            st.caption(
+                "If you give a file, the text field is ignored. Your text is not stored in the project.",
+                width="content",
+            )
     if sent:
         st.session_state.pop(TRIED, None)
         with st.spinner("Finding entities", show_time=True):
@@ -164,7 +167,7 @@ def _summary(text: Text, sides: Sequence[Sequence[Compared]], names: Sequence[st
     if len(sides) == 1:
         found = count(len(sides[0]), "entity", "entities")
         low = sum(one.span.confidence < LOW for one in sides[0])
-        unsure = f", {low:,} of them with a confidence below {LOW:.0%} (dashed, with its number)" if low else ""
+        unsure = f", {low:,} of them with a confidence below {LOW:.0%} (dashed, with the confidence)" if low else ""
         st.markdown(f"**{found}**{where}{unsure}. Point at an entity to see its confidence.")
         return
     differ = [Counter(one.difference for one in side) for side in sides]

@@ -16,9 +16,10 @@ from pages.ui.widgets import plain, pressed
 
 _PLACES = {"local": "here, in one process", "ray": "here, on all cores and GPUs (Ray)"}
 HELP = (
-    "The result is the same in every place, so a run that stops in one can be resumed in another. Ray is faster from "
-    "about 50,000 sentences or two GPUs on; its workers take 10 to 20 seconds to start. Type ray:HOST:PORT for a "
-    "cluster that this machine has joined. Its machines take steps of an experiment only if they see Winnow's folder."
+    "The result does not depend on where a run computes, so a stopped run can be resumed elsewhere. Ray is faster from "
+    "about 50,000 sentences or two GPUs on, but its workers need 10 to 20 seconds to start. For a cluster that this "
+    "machine has joined, type ray:HOST:PORT. Its machines compute steps of an experiment only if they can read "
+    "Winnow's folder."
 )
 
 
@@ -173,7 +174,9 @@ def _agreed(run_id: str, key: str) -> bool:
     if options is None:
         return True
     words = plain(runs.options_in_words(options))
-    st.warning(f"This run came in a project file. Resume would run it with options that were set elsewhere: {words}.")
+    st.warning(
+        f"This run came in a project file. Resume would run it with options that were set on another machine: {words}."
+    )
     return st.checkbox("I have checked these options and agree", key=f"{key}.agree")
 
 

@@ -67,9 +67,9 @@ def stopped(run: Run) -> str:
         return f"{asked} {of}, and Resume continues from there. A verdict needs all parts."
     step, model = training.left_behind(run.id)
     if step is None:
-        kept = "No checkpoint was written yet: Resume starts this training again; what was finished before is kept."
+        kept = "No checkpoint was written yet, so Resume starts this training again. Earlier finished parts are kept."
     else:
-        kept = f"Kept: the checkpoint of step {step:,}, from which Resume continues the same curve."
+        kept = f"The checkpoint of step {step:,} is kept. Resume continues from it, and the curve continues too."
     best = "" if model is None else f" The best model so far is ready to use, in {plain(str(model))}."
     return f"{asked} {kept}{best}"
 
@@ -91,10 +91,10 @@ def last_duration(kind: str) -> str:
     done = next((run for run in of_kind if runs.state(run.id).state == "succeeded"), None)
     if done is None:
         return (
-            "The time is not known: no run of this kind has finished on this machine yet. An estimate shows after the"
-            " first part."
+            "The time is not known: no run of this kind has finished on this machine yet. An estimate appears after"
+            " the first part."
         )
-    return f"The latest one here, {title(done)}, took {duration(runs.state(done.id).seconds)}."
+    return f"The latest such run here, {title(done)}, took {duration(runs.state(done.id).seconds)}."
 
 
 def waited_for(run_id: str) -> str:
@@ -154,7 +154,7 @@ def pace(state: RunState) -> list[str]:
     if state.done:
         parts.append(f"{state.done:,}{f' of {state.total:,}' if state.total else ''} {state.unit}")
     if state.rate:
-        parts.append(f"{_digits(state.rate)} {state.unit} a second")
+        parts.append(f"{_digits(state.rate)} {state.unit} per second")
     if state.eta is not None and state.active and not state.cancelling:
         parts.append(f"about {duration(state.eta)} left in this stage")
     return parts
