@@ -80,7 +80,7 @@ def _samples() -> None:
                 if pressed(f"Open the finished {name} sample", f"home.finished.{name}", icon=":material/done_all:"):
                     with st.spinner("Opening the finished sample"):
                         open_project(projects.open_finished_sample(name))
-        st.caption("Or take only a sample's texts, ready to score in one click.")
+        st.caption("Or import only the texts of a sample, ready to score in one click.")
         sample_buttons("home", SELECTION)
 
 

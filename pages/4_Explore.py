@@ -160,7 +160,7 @@ def _map(choice_id: str) -> None:
             panel.panel(choice_id, map_run, kinds, points)
     panel.rows(choice_id, map_run, kinds, points)
     offer_tagging(choice_id)
-    title = "These steps on the command line, and another map"
+    title = "Do this on the command line, or make another map"
     with st.expander(title, icon=":material/terminal:", key="explore.command", on_change="rerun") as more:
         if more.open:  # Commands are drawn on request, because their highlighting loads 1.5 MB of JavaScript.
             _commands(choice_id, map_run)

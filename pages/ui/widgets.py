@@ -261,7 +261,7 @@ def same_command(key: str, *commands: str) -> None:
 
     Its content is drawn only when it is opened, because highlighting a command loads 1.5 MB of JavaScript.
     """
-    with st.expander("The same on the command line", icon=":material/terminal:", key=key, on_change="rerun") as more:
+    with st.expander("Do this on the command line", icon=":material/terminal:", key=key, on_change="rerun") as more:
         if more.open:
             command_lines(*commands)
 

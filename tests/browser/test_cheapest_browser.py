@@ -67,10 +67,10 @@ def test_lines_are_chosen_run_and_the_button_of_the_sentence_fills_in_the_form_t
     page.get_by_text("Sources, borrowed labels, lists of names").click()
     several(page, re.compile("^Lists of names for the variants"), "dictionary", "my-names")
     page.get_by_text("Other uses of the time: more labels").click()
-    several(page, "Compare other uses of the time too", "arms-labels", "(none+dictionary)")
+    several(page, "Also compare other uses of the time", "arms-labels", "(none+dictionary)")
     expect(page.get_by_role("table", name="What each picked variant takes")).to_contain_text("(none+dictionary)")
     page.get_by_text("No training: lists of names").click()
-    several(page, "Compare without training too", "arms-ready", "(dictionary)")
+    several(page, "Also compare without training", "arms-ready", "(dictionary)")
     pick(page, "Start from", re.compile("tiny"), typed="tiny")
     for label, value in FIELDS.items():
         field = page.get_by_label(label, exact=True).and_(page.locator("input"))

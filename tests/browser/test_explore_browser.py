@@ -269,7 +269,9 @@ def test_a_search_reaches_all_sentences_and_their_markup_is_shown_as_text(
     cleared(page)
     page.get_by_label("Search all sentences").fill("onerror")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("1 in the domain corpus and 0 in the task corpus hold onerror.")).to_be_visible()
+    expect(
+        page.get_by_text("Sentences that contain onerror: 1 in the domain corpus, 0 in the task corpus.")
+    ).to_be_visible()
     expect(page.get_by_test_id("glide-cell-2-0")).to_have_text(NASTY)
     settled(page)
     nasty = next(row for row in built[2].values() if row["text"] == NASTY)

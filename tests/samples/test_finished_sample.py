@@ -97,7 +97,7 @@ def test_scores_by_type_are_means_over_all_replicates_and_name_their_number(home
 def test_a_sample_beside_corpora_in_use_opens_in_a_separate_project(home: Path, seal: Seal) -> None:
     mine = seal(["One ."], "mine").fingerprint
     corpora.set_role("task", mine)
-    app, caption = opened("home.py"), "sample opens in a separate project: this project has corpora in use"
+    app, caption = opened("home.py"), "sample opens in a separate project, because this project has corpora in use"
     assert f"A {caption}" in texts(app)
     app.button(key="home.sample.legal").click().run()
     assert not app.exception

@@ -225,8 +225,8 @@ def _hits(map_run: str, query: str, mode: Mode) -> None:
             )
             return
         counts = (
-            f"**{len(hits.rows):,}** sentences of the domain corpus and **{len(hits.task_rows):,}** of the task corpus "
-            f"contain {plain(query)}"
+            f"Sentences that contain {plain(query)}: **{len(hits.rows):,}** in the domain corpus, "
+            f"**{len(hits.task_rows):,}** in the task corpus"
         )
         if not len(hits.points):
             st.markdown(f"{counts}; none of them is on the map.", width="content")

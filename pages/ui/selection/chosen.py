@@ -106,7 +106,9 @@ def _numbers(choice_id: str, chosen: Selection) -> None:
         withheld = sum(n for reason, n in chosen.dropped.items() if reason in REASONS)
         st.metric("Withheld", f"{withheld:,}", width="content")
     if edits := selections.edits(choice_id):
-        st.caption(f"Counted in: your hand edits from Explore, {edits}. Scores and examples below do not include them.")
+        st.caption(
+            f"Your hand edits from Explore are counted here: {edits}. Scores and examples below are without them."
+        )
 
 
 def _export(choice_id: str, budget: str, keep: Sequence[str], chosen: Selection) -> str:
@@ -166,9 +168,7 @@ def _distribution(choice_id: str, chosen: Selection) -> None:
     scores = selections.scored(choice_id).scores
     bins = selections.score_bins(choice_id)
     figure = plot.score_histogram(bins, chosen.scores, scores.unit, scores.prefer, dark=is_dark())
-    name = (
-        f"Histogram of the scores of the domain corpus: {len(chosen.rows):,} selected, cut at {chosen.scores[-1]:.4g}"
-    )
+    name = f"Histogram of domain scores: {len(chosen.rows):,} selected, cut-off at {chosen.scores[-1]:.4g}"
     st.vega_lite_chart(spec=figure, key="selection.scores", alt=name)
     st.caption(span_words(chosen.scores, scores.unit, scores.prefer))
     scored = selections.scored(choice_id)
@@ -348,9 +348,8 @@ def _keep(choice_id: str, budget: Callable[[], str]) -> None:
 
 
 ABOUT_METER = (
-    "Separates the task corpus from the domain corpus as the default strategy does, and counts the domain sentences"
-    " that score like the task corpus's own. Sentences beyond this number are less like your task; a larger budget "
-    "includes them."
+    "Estimates, with the default strategy, how many domain sentences score like the sentences of the task corpus. A "
+    "larger budget also includes sentences that are less like your task."
 )
 
 
@@ -380,6 +379,6 @@ def _counted(choice_id: str, count: PrevalenceResult, asked: int) -> None:
         budget = prevalence.budget(count)
         if budget is None or budget == selections.kept_budget(choice_id):
             return
-        if pressed(f"Ask for {count.about:,}", "selection.counted", icon=":material/check:"):
+        if pressed(f"Set the budget to {count.about:,}", "selection.counted", icon=":material/check:"):
             _keep(choice_id, lambda: budget)
             st.rerun()

@@ -12,8 +12,8 @@ from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import pressed, table
 
 ABOUT = (
-    "Hides parts of the task corpus in the domain corpus, and counts how many of these sentences each strategy finds "
-    "at the budget above. Strategies that train a model are left out, so this takes minutes."
+    "Hides parts of the task corpus in the domain corpus, and counts how many of the hidden sentences each strategy "
+    "selects at the budget above. Strategies that train a model are left out, so this takes only minutes."
 )
 COLUMNS = {"strategy": "Strategy", "recall": "Hidden sentences found", "difference": "Points more than the default"}
 
@@ -35,9 +35,7 @@ def which(options: Mapping[str, object], strategy: str) -> None:
         elif run is not None:
             _answer(read(run, WhichStrategyResult), strategy)
         if not view.comparable(task):
-            st.caption(
-                f"The task corpus has fewer than {LEAST} sentences, which cannot show which strategy finds more."
-            )
+            st.caption(f"The task corpus has fewer than {LEAST} sentences, too few to show which strategy finds more.")
         elif run is None or not run.state().active:
             label = "Compare strategies" if run is None else "Compare again"
             if pressed(label, "selection.which.start", icon=":material/balance:"):

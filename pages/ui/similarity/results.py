@@ -20,7 +20,7 @@ from core.similarity.result import CurvePoint, SimilarityResult, SimilarityRow, 
 from pages.ui.project import later
 from pages.ui.widgets import chart, plain, same_command, table
 
-ANOTHER = "Pick a second under **What to compare**, **Sources**; a file of your own is imported on the page Corpora."
+ANOTHER = "Pick a second source under **What to compare**. You can import a file of your own on the page Corpora."
 ENDS = {"high": "higher is closer", "low": "lower is closer"}
 
 
@@ -134,9 +134,7 @@ def _lead(lead: Lead) -> dict[str, str]:
 
 
 def _bars(rows: Sequence[SimilarityRow], target: str) -> None:
-    name = (
-        f"Bars of each measure by source for {target}, with the range of the draws; the table above holds the numbers"
-    )
+    name = f"Bars of each measure by source for {target}, with its range over samples; the table above has the numbers"
     chart(_figure(rows), "similarity.bars", name)
 
 
@@ -163,12 +161,12 @@ def agreement_text(agreement: Agreement) -> str:
         for name, kappa in (("Fleiss'", agreement.fleiss_kappa), ("Randolph's", agreement.randolph_kappa))
         if kappa is not None
     ]
-    out = f", {agreement.left_out} left out for ties or missing values" if agreement.left_out else ""
+    out = f", {agreement.left_out} left out because of ties or missing values" if agreement.left_out else ""
     return (
         "Which of two sources is closer? The measures agree on "
         f"**{agreement.unanimous} of {agreement.items}** pairs{out}: "
         f"{', '.join(kappas) or 'kappa is not defined here'}. "
-        "TVC and TVcC compare the same vocabulary, so they have one vote, that of TVC. Measures "
+        "TVC and TVcC compare the same vocabulary, so only TVC is counted. Measures "
         "that compare similar things may agree and still be wrong."
     )
 

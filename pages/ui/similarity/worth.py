@@ -133,9 +133,9 @@ def _correlations(effect: Effect, conventions: Mapping[str, str]) -> None:
     meanings = "; ".join(f"{name}: {text}" for name, text in conventions.items())
     st.caption(
         plain(
-            f"Pearson's r, in brackets its 95% interval over targets, from four targets on. {meanings}. p: each "
-            "target's sources are shuffled; p is the share of shuffles in which r over runs of that measure is at "
-            "least as high. For the best of several measures, see p in the sentence above."
+            "Pearson's r, with its 95% interval over targets in brackets if there are at least four targets. "
+            f"{meanings}. For p, each target's sources are shuffled; p is the share of shuffles in which r over runs "
+            "of that measure is at least as high. For the best of several measures, see p in the sentence above."
         )
     )
 

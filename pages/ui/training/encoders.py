@@ -93,7 +93,7 @@ def show(options: Mapping[str, Any]) -> None:
             key=f"training.encoders.{options['init']}",
             accept_new_options=True,
             placeholder="pick or type encoders",
-            help="Or type a folder, or a Hugging Face name that is on this machine.",
+            help="You can also type a folder, or the Hugging Face name of an encoder on this machine.",
         )
         asked = {"train": options["train"], "dev": options["dev"], "encoders": names}
         label = "Rank them (seconds each)"

@@ -30,8 +30,9 @@ from pages.ui.training.variants import FURTHER, arm_label
 from pages.ui.widgets import config_form, corpus_picker, listed, plain
 
 REPEAT = {
-    "pipeline": "a replicate: selection, pre-training and tagger again. Answers both questions",
-    "tagger": "only a tagger: a quick look. It can show that pre-training helped, but not that choosing the text did",
+    "pipeline": "a replicate: selection, pre-training and tagger again. It shows if pre-training and if selection "
+    "helped",
+    "tagger": "only a tagger: a quick look. It can show that pre-training helped, but not that the selection helped",
 }
 BUDGETS = "training.experiment.budgets"  # key of the field for the sizes of selections
 
@@ -75,8 +76,8 @@ def _taggers() -> dict[str, Any]:
         16,
         1,
         key="training.experiment.taggers",
-        help="The counts of these taggers are pooled. If a pre-training takes several times as long as a tagger, 4 "
-        "taggers give the same interval in about half of the time.",
+        help="The errors of these taggers are counted together. If a pre-training takes several times as long as a "
+        "tagger, 4 taggers give the same interval in about half of the time.",
     )
     return {"taggers": taggers} if taggers > 1 else {}
 
@@ -102,9 +103,9 @@ def _multipliers(repeat: str) -> dict[str, Any]:
         "Measure how much random text, or how many labels, a selection is worth",
         key="training.experiment.multipliers",
         disabled=repeat != "pipeline",
-        help="How many times as much random text, or how many more labelled sentences, would give an equal score. For "
-        "this, variants also read 2 and 4 times as many random sentences, and train on a quarter and half of the "
-        "labels. The times below include these variants.",
+        help="Estimates how many times as much random text, or how many more labelled sentences, would give the same "
+        "score as the selection. For this, the experiment adds variants with 2 and 4 times as many random sentences, "
+        "and with a quarter and half of the labels. The times below include these variants.",
     )
     return {"multipliers": True} if asked and repeat == "pipeline" else {}
 
@@ -117,8 +118,8 @@ def _planned(arms: list[str], repeat: str) -> dict[str, Any]:
         ["", *arms],
         format_func=lambda name: arm_label(name) if name else "the first strategy",
         key="training.experiment.claim",
-        help="The claim is named before the start, so its test needs no correction for the other variants. These are "
-        "exploratory.",
+        help="The claim is chosen before the start, so its test needs no correction for the other variants. The other "
+        "variants are exploratory.",
     )
     effect = middle.number_input(
         "Difference to detect, in points of the score",
@@ -126,21 +127,21 @@ def _planned(arms: list[str], repeat: str) -> dict[str, Any]:
         value=1.0,
         step=0.1,
         key="training.experiment.effect",
-        help="The chances below and an early end assume a difference of this size.",
+        help="The chances below, and the rule for an early end, assume a difference of this size.",
     )
     looks = right.text_input(
-        "Replicates after which it may end",
+        "Numbers of replicates after which it may end",
         key="training.experiment.looks",
         placeholder="such as 2, 4, 6",
         disabled=repeat != "pipeline",
-        help="The last number is the number of seeds. The experiment ends at one of the others if the claim is "
+        help="The last number is the number of seeds. The experiment ends at an earlier one if the claim is "
         "decided, or can hardly be decided any more.",
     )
     return {"claim": claim, "effect": effect, "looks": listed(looks) if repeat == "pipeline" else []}
 
 
 NETWORKS = {
-    "": "the one that the variants need",
+    "": "the network that the variants need",
     "encoder": "encoder with a CRF",
     "span": "encoder that gives a type to every span of up to four words",
     "bilstm": "BiLSTM with a CRF",
@@ -148,14 +149,14 @@ NETWORKS = {
 }
 TYPED = "training.experiment.written"  # session key: typed variants and options, kept while their fields are hidden
 FIXED = {
-    "none": "the same number of epochs: more text is more training",
+    "none": "the same number of epochs, so that more text means more training",
     "steps": "as many training steps as the variant with the most text",
-    "tokens": "as much text as the variant with the most",
+    "tokens": "as much text as the variant with the most text",
 }
 TRANSDUCTIVE = {
-    "none": "are never read",
-    "dev": f"are read as plain text if they are in the {terms.DEV.word}",
-    "all": "are read as plain text",
+    "none": "are not used for pre-training",
+    "dev": f"are used for pre-training, without labels, if they are in the {terms.DEV.word}",
+    "all": "are used for pre-training, without labels",
 }
 NUMBERS = {
     ("pretrain", "epochs"): "Pre-training: epochs",
@@ -169,8 +170,8 @@ def options() -> dict[str, Any] | None:
     """Draw the form and return the options. If a corpus is missing or an entry is wrong, say so and return None."""
     if AGAIN in st.query_params:
         st.caption(
-            "These fields come from an experiment that did not decide which way is the cheapest. They have as many "
-            "replicates as would decide it. Its finished runs are reused."
+            "This form is filled in from an experiment that did not show which variant is the cheapest. It has enough "
+            "replicates to decide this. Finished runs of the earlier experiment are reused."
         )
     picked = splits("experiment", ("task", "domain")) | splits("experiment", ("train", "dev", "test"))
     if not (picked["train"] and picked["dev"] and picked["test"]):
@@ -217,13 +218,14 @@ def _cross(picked: dict[str, str]) -> dict[str, Any]:
     if not st.checkbox(
         "Swap halves of the labelled sentences",
         key="training.experiment.cross",
-        help="All labels are joined, and divided into new halves for every second replicate. Each half is trained on, "
-        "with its text as the task corpus, and tested on the other. Every sentence is tested, and the intervals "
-        "include the effect of other labels. It needs an even number of seeds.",
+        help="All labelled sentences are joined, and divided into two new halves for each pair of replicates. One "
+        "replicate trains on the first half, with its text as the task corpus, and is tested on the second half. The "
+        "other replicate does the reverse. The intervals then include the effect of other labels. The number of seeds "
+        "must be even.",
     ):
         return {}
     picked["task"] = ""
-    st.caption("The text of each half is its task corpus; a corpus picked as task corpus above is not read.")
+    st.caption("The text of each half is its task corpus. A corpus picked as task corpus above is not used.")
     left, right = st.columns(2)
     train = left.number_input(
         "Labelled sentences of a half to train on",
@@ -234,7 +236,7 @@ def _cross(picked: dict[str, str]) -> dict[str, Any]:
         key="training.experiment.labels",
     )
     dev = right.number_input(
-        "Further ones to choose the epoch by",
+        "Further labelled sentences of a half, as dev set",
         1,
         None,
         None,
@@ -252,7 +254,7 @@ def _further() -> dict[str, Any]:
             sources = several(
                 "Sources: corpora to train word vectors or a language model on",
                 "training.experiment.sources",
-                "The same number of tokens is read of each.",
+                "The same number of tokens is read from each source.",
             )
             imported = several_picked("training.experiment.imported_vectors")
             aside = "Shown next to the test set; they do not change the verdict."
@@ -260,7 +262,7 @@ def _further() -> dict[str, Any]:
             dictionary = several(
                 "Lists of names for the variants dictionary, none+dictionary and distant",
                 "training.experiment.dictionary",
-                "Corpora imports a text file or a CSV as a list of names. The corpora in use are not offered.",
+                "You can import a text or CSV file with names on the page Corpora. Corpora in use are not offered.",
                 labelled=True,
                 without=corpora.roles().values(),
             )
@@ -270,7 +272,7 @@ def _further() -> dict[str, Any]:
             transfer = several(
                 "Labelled corpora to train on first (transfer)",
                 "training.experiment.transfer",
-                "Each makes a variant transfer:CORPUS, which trains on it and then on your own labels.",
+                "Each adds a variant transfer:CORPUS, which trains on this corpus and then on your own labels.",
                 labelled=True,
             )
             network = _network()
@@ -279,8 +281,8 @@ def _further() -> dict[str, Any]:
             "Types by another name",
             key="training.experiment.map",
             placeholder="PER=person",
-            help="If a type has one name in your corpus and another in a ready model, or in the corpora that labels "
-            "are borrowed from.",
+            help="Needed if a type has another name in a ready model, or in a corpus to borrow labels from, than in "
+            "your corpus.",
         )
     options = {"sources": sources, "also_test": also_test, "assisting": assisting, "type_map": listed(maps)}
     options |= {"gazetteer": names} if names else {}
@@ -330,7 +332,9 @@ def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
         left, right = st.columns(2)
         with left:
             rare["axis"] = encoder_axis("experiment")
-            rare["holdout"] = several("Further held-out splits", f"{key}.holdout", "none of their sentences is read")
+            rare["holdout"] = several(
+                "Further held-out splits", f"{key}.holdout", "None of their sentences is used for training."
+            )
             rare["fixed"] = worded("fixed", "Every pre-trained variant reads", FIXED)
             rare |= config_form(config, ("draw_seed",), key, {"draw_seed": "Seed of selection and pre-training"})
         with right:
@@ -369,7 +373,7 @@ def _sizes() -> dict[str, Any]:
         None,
         3,
         key="training.experiment.draws",
-        help="Which sentences are labelled matters more than the seed.",
+        help="The score depends more on which sentences are labelled than on the seed.",
     )
     return {"train_sizes": sizes, "draws": draws}
 
@@ -381,7 +385,7 @@ def _cap(sources: bool) -> dict[str, Any]:
     caps = st.text_input(
         "Tokens read of every source",
         key="training.experiment.cap_tokens",
-        placeholder="as many as the smallest has",
+        placeholder="as many as the smallest source has",
         help="Several numbers, separated by commas (100000, 300000), train every variant of a source once for each.",
     )
     return {"cap_tokens": listed(caps)}

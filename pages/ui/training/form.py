@@ -160,7 +160,7 @@ def _time_it(kind: str, options: Mapping[str, Any]) -> None:
     """Draw the button that times this machine for an estimate, or a note if there is no text to time it on."""
     asked = _calibration(kind, options)
     if asked is None:
-        st.caption("An estimate shows after the first steps. The next run of this kind has one from the start.")
+        st.caption("An estimate appears after the first steps. The next run of this kind has one from the start.")
     else:
         time_machine(asked, "training")
 
@@ -183,7 +183,7 @@ def fewer_labels(options: Mapping[str, object], key: str) -> dict[str, object]:
     if offer is None or whole is None:
         return dict(options)
     times = {0: f"all of your labels: {duration(whole.seconds)}"}
-    times[offer.labels] = f"with {offer.labels:,} of your labels: {duration(offer.seconds)}"
+    times[offer.labels] = f"{offer.labels:,} of your labels: {duration(offer.seconds)}"
     chosen = st.segmented_control(
         "This takes hours. Train on",
         list(times),
@@ -203,7 +203,7 @@ def not_estimated(options: Mapping[str, object]) -> None:
 
 
 CHOICE, ARRIVED, ADRIFT = "training.selection", "training.arrived", ":material/link_off:"
-HELD = "Sentences of the dev and test sets and their near duplicates: reading them would make the test too easy."
+HELD = "Dev and test sets. Their sentences and near duplicates are left out, because they would make the test too easy."
 
 
 def options(kind: str) -> dict[str, Any] | None:
@@ -286,7 +286,9 @@ def follow_address() -> bool:
         return False
     st.session_state[ARRIVED] = named
     if named not in [choice.id for choice in choices.listed()]:
-        st.warning("The selection of this address is not here: it was removed, or the address is wrong.", icon=ADRIFT)
+        st.warning(
+            "The selection in this address does not exist: it was removed, or the address is wrong.", icon=ADRIFT
+        )
         return False
     choices.take_up(named)
     st.session_state["training.kind"], st.session_state[CHOICE] = "pretrain", named
@@ -302,7 +304,10 @@ def _follow_experiment(run_id: str) -> bool:
         return False
     known = run_id in [run.id for run in runs.listed("experiment", state="succeeded")]
     if not known or not (options := deciding_options(run_id)):
-        st.warning("The experiment of this address cannot be repeated: it or a corpus was removed.", icon=ADRIFT)
+        st.warning(
+            "The experiment in this address cannot be repeated, because it or one of its corpora was removed.",
+            icon=ADRIFT,
+        )
         return False
     st.session_state["training.kind"] = "experiment"
     fill(options)
@@ -316,7 +321,7 @@ def _finetune() -> dict[str, Any] | None:
         init = start_from("finetune")
     with right:
         seeds = seed_list("finetune", "1")
-    aside = "such as robustness sets: also used only once"
+    aside = "For example robustness sets. Each is used only once, after training."
     further = several("Further test sets", "training.finetune.also_test", aside, labelled=True)
     if not (picked["train"] and picked["dev"]):
         st.info("Pick a training set, and a dev set, which decides when training stops.")
@@ -337,9 +342,9 @@ def _unlabelled() -> dict[str, Any]:
     """Ask for unlabelled sentences and lists of names to learn from too. Return the options, {} if none are picked."""
     with st.expander("Sentences without labels too", icon=":material/auto_awesome:"):
         st.caption(
-            "A first tagger labels these sentences, and a second one also learns from the names that the first is sure "
-            "of. The second is used only if it does better on the dev set. With lists of names, a tagger learns from "
-            "their matches first."
+            "A first tagger labels these sentences. A second tagger also learns from the names of which the first is "
+            "sure. The second tagger is used only if its dev F1 is higher. If you give lists of names, a tagger first "
+            "learns from their matches."
         )
         left, right = st.columns(2)
         with left:
@@ -355,8 +360,8 @@ def _first() -> dict[str, Any]:
     """Ask for another labelled corpus to train on first. Return the options, {} if none is picked."""
     with st.expander("Labels of another corpus first", icon=":material/step_into:"):
         st.caption(
-            "The tagger trains on them, then on your training set. Types with the same name keep what was learnt; "
-            "sentences that are also in your dev or test sets are left out."
+            "The tagger trains on the other corpus, then on your training set. It keeps what it has learnt about types "
+            "with the same name. Sentences that are also in your dev or test sets are left out."
         )
         left, middle, right = st.columns(3)
         here = (corpus for corpus in corpora.listed() if corpus.labelled)
@@ -369,6 +374,6 @@ def _first() -> dict[str, Any]:
             "Types by another name",
             key="training.finetune.type_map",
             placeholder="PER=person",
-            help="If a type has one name in that corpus and another in your training set.",
+            help="Needed if a type has another name in that corpus than in your training set.",
         )
     return {"first": first, **options, "type_map": listed(maps)} if first else {}

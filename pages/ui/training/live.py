@@ -301,7 +301,7 @@ def queue(run_id: str, key: str) -> None:
     others = _others(run_id)
     if others:
         with st.container(border=True, key=f"{key}.queue"):
-            st.markdown("**Also running or waiting: one training at a time uses the machine**")
+            st.markdown("**Also running or waiting. Only one training at a time uses the machine.**")
             st.fragment(run_every=POLL)(_queue)(run_id, others)
 
 
@@ -339,8 +339,8 @@ def smaller(run_id: str, state: RunState, key: str) -> None:
             )
         return
     explanation = (
-        "Half as many sentences at once, with gradients accumulated over twice as many batches: the same steps, less "
-        "memory."
+        "Halves the batch size, and accumulates gradients over twice as many batches. The steps stay the same, but "
+        "need less memory."
     )
     look = "primary" if state.out_of_memory else "secondary"
     label = "Start again with half the batch and accumulation"
@@ -356,7 +356,7 @@ def result(run_id: str) -> None:
     if kind != "pretrain":
         page_link(
             RESULTS,
-            label="Everything about it on the page Results",
+            label="Full result on the page Results",
             icon=":material/leaderboard:",
             query={"run": run_id},
         )
@@ -374,8 +374,8 @@ def _pretrained(run_id: str) -> None:
         st.metric("Tokens per second", f"{result.tokens_per_second:,.0f}", width="content")
     if result.head_fitted:
         st.info(
-            "The encoder came without a vocabulary head, so one was fitted first, with the encoder frozen. A loss that "
-            "falls fast at first shows that head's training only."
+            "The encoder came without a vocabulary head, so a head was trained first, with the encoder frozen. If the "
+            "loss falls fast at first, only the head is learning."
         )
 
 

@@ -37,8 +37,8 @@ def ready_model(key: str) -> str:
         "Folder of a ready model",
         key=f"{key}.folder",
         placeholder=str(Path.home() / "models" / "bert-base-NER"),
-        help=f"It tags the test sets without training (variant zero-shot:FOLDER). {FETCH} If it has another name for a "
-        "type of yours, give both under Types by another name.",
+        help=f"The model tags the test sets without training (variant zero-shot:FOLDER). {FETCH} If it has another "
+        "name for one of your types, give both names under Types by another name.",
     ).strip()
     try:
         return str(folder_of(folder)) if folder else ""

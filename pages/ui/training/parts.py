@@ -22,7 +22,7 @@ from pages.ui.terms import term_picker
 from pages.ui.widgets import config_form, corpus_labels, corpus_picker, listed, plain, submitted, table
 
 VECTORS_RUN = "training.vectors.run"
-HELP = "word2vec, GloVe or fastText (.vec) as text, plain or .gz. The file is read in place and may be large."
+HELP = "A text file of word2vec, GloVe or fastText (.vec), plain or as .gz. It is not copied, so it may be large."
 
 
 def vectors_import() -> None:
@@ -74,7 +74,7 @@ def several_picked(key: str) -> tuple[str, ...]:
     names = [one.name for one in training.imported_vectors().values()]
     if not names:
         return ()
-    why = "Each makes a variant vectors:NAME. All variants use word vectors with as many dimensions as these."
+    why = "Each adds a variant vectors:NAME. All variants then use word vectors with as many dimensions as these."
     return tuple(st.multiselect("External word vectors", names, key=key, placeholder="none", help=why))
 
 
@@ -115,7 +115,7 @@ def start_from(kind: str) -> str:
         lambda name: names.get(name, name),
         key=f"training.{kind}.init",
         accept_new_options=True,
-        help="Or type a folder, or a Hugging Face name that is on this machine, such as bert-base-cased.",
+        help="You can also type a folder, or the Hugging Face name of an encoder on this machine: bert-base-cased.",
     )
     return picked if kind == "finetune" else _as_encoder(picked)
 
@@ -152,7 +152,10 @@ def seed_list(kind: str, default: str) -> tuple[str, ...]:
     """Ask for seeds, and return them. kind: kind of run, part of the widget key. default: seeds as text."""
     return listed(
         st.text_input(
-            "Seeds", default, key=f"training.{kind}.seeds", help="One tagger each, such as 1, 2, 3; 5 for a claim."
+            "Seeds",
+            default,
+            key=f"training.{kind}.seeds",
+            help="One tagger is trained per seed. Example: 1, 2, 3. Use 5 seeds for a claim.",
         )
     )
 

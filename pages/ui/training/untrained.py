@@ -24,10 +24,11 @@ WAYS = {"dictionary": "Look names up", "zero-shot": "A ready model", "llm": "A l
 # {kind of run: roles of the corpora to ask for}
 READS = {"dictionary": ("test",), "zero-shot": ("dev", "test"), "llm": ("train", "test")}
 WHAT = {
-    "dictionary": "Looks up names of lists, or of the training set, in the test set.",
+    "dictionary": "Finds names from lists, or from the training set, in the test set.",
     "zero-shot": "Tags the test set with a token classifier that others trained. It is loaded from a folder, without a "
     "connection.",
-    "llm": "Asks a language model that you run about each test sentence, after examples from the training set.",
+    "llm": "Asks a language model that you run for the entities of each test sentence. The prompt contains examples "
+    "from the training set.",
 }
 LISTS = (
     "There is no list of names in this project. Import one on Corpora: a text or CSV file with a name per line. Until "
@@ -53,14 +54,14 @@ def options() -> tuple[str, dict[str, Any]] | None:
     )
     st.caption(plain(WHAT[kind]))
     picked = splits("untrained", READS[kind])
-    further = several("Further test sets", f"{KEY}.also_test", "each is scored by itself", labelled=True)
+    further = several("Further test sets", f"{KEY}.also_test", "Each gets its own score.", labelled=True)
     asked = {"dictionary": _dictionary, "zero-shot": _ready_model, "llm": _language_model}[kind]()
     test = tuple(dict.fromkeys(filter(None, (picked.pop("test"), *further))))
     if not test:
         st.info("Pick a test set.")
         return None
     if kind == "llm" and not picked["train"]:
-        st.info("Pick a training set: its types are asked for, and the examples come from it.")
+        st.info("Pick a training set. It gives the types to ask for, and the examples.")
         return None
     if asked is None:
         return None
@@ -84,7 +85,7 @@ def _dictionary() -> dict[str, Any] | None:
     at_first = [corpus.fingerprint for corpus in lists] or [roles[role] for role in ("train",) if role in roles]
     # The key contains the lists, so that a list imported later is preselected too.
     key = f"{KEY}.names.{'.'.join(at_first)}"
-    why = "Or other labelled corpora, whose names are then used."
+    why = "You can also pick other labelled corpora. Their names are then used as a list."
     names = several("Lists of names", key, why, labelled=True, at_first=at_first)
     left, middle, right = st.columns(3, vertical_alignment="bottom")
     with left:
@@ -111,7 +112,7 @@ def _ready_model() -> dict[str, Any] | None:
         "Types by another name",
         key=f"{KEY}.type_map",
         placeholder="PER=person",
-        help="If a type has one name in the model and another in your labels.",
+        help="Needed if a type has another name in the model than in your labels.",
     )
     if not folder:
         st.info(FETCH)
@@ -138,11 +139,11 @@ def result(run_id: str) -> None:
     for name, test in run.tests:
         _scores(name, test)
     with st.container(horizontal=True, vertical_alignment="center"):
-        if pressed("Label with what it finds", "training.untrained.label", icon=":material/label:"):
+        if pressed("Suggest these entities as labels", "training.untrained.label", icon=":material/label:"):
             st.session_state[SUGGEST] = labelling.suggester_of(run_id)
             switch_page(LABEL)
         for other in run.experiments[:1]:
-            label = "Beside the taggers on this test set"
+            label = "Compare with taggers on this test set"
             page_link(RESULTS, label=label, icon=":material/leaderboard:", query={"run": other})
 
 

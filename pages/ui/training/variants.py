@@ -26,15 +26,15 @@ PLAIN = {
     "tapt+dapt": "The task corpus and all of the domain corpus",
     "random-only": "As much random text of the domain corpus as the task corpus has",
     "random": "The task corpus and random sentences: the baseline of a selection",
-    "length-matched-random": "The task corpus and random sentences as long as its own",
+    "length-matched-random": "The task corpus and random sentences of the same lengths",
     "states": "The encoder without further training; its states are the input of another network",
-    "all": "All sentences of the assisting corpus too",
-    "lpft": "The last layer first, then the whole tagger",
+    "all": "Your labels and all sentences of the assisting corpus",
+    "lpft": "Trains the last layer first, then the whole tagger",
     "none+dictionary": "No pre-training, but a tagger that sees which words are in lists of names",
-    "self-train": "2,000 selected sentences too, with the labels that a first tagger is sure of",
-    "self-train:random": "The same on random sentences: the baseline of self-train",
-    "distant": "First 2,000 selected sentences labelled by lists of names, then your labels",
-    "distant:random": "The same on random sentences: the baseline of distant",
+    "self-train": "Also 2,000 selected sentences, with the labels of which a first tagger is sure",
+    "self-train:random": "Like self-train, but with random sentences: the baseline of self-train",
+    "distant": "First 2,000 selected sentences, labelled by lists of names, then your labels",
+    "distant:random": "Like distant, but with random sentences: the baseline of distant",
     "span": "A type for every span of up to four words: the baseline of miner",
     "miner": "The span tagger, also trained to represent names of one type alike",
     "dataaug": f"Labels and copies of them: {METHODS['dataaug'][0][0].lower()}{METHODS['dataaug'][0][1:]}",
@@ -44,7 +44,7 @@ VALUED = {
     "lm": "The encoder's states after reading {}",
     "transfer": "The labels of {} first, then your own",
     "labels": "An estimate with {} labelled sentences, from taggers on parts of the training set",
-    "skl": "Assisting sentences that differ by less than {} nats",
+    "skl": "Also assisting sentences whose labels differ by less than {} nats",
     "base": "{} random labelled sentences",
     "base+low": "{0} random labelled sentences, and {0} whose mentions are revealed by their context",
     "base+near_zero": "{0} random labelled sentences, and {0} whose mentions are revealed equally by name and context",
@@ -65,9 +65,9 @@ FOLDED = {
 }
 ASKED = {
     TEXT: "What is compared",
-    LABELS: "Compare other uses of the time too",
-    READY: "Compare without training too",
-    OTHER: "Compare other ways to train too",
+    LABELS: "Also compare other uses of the time",
+    READY: "Also compare without training",
+    OTHER: "Also compare other ways to train",
 }
 ICONS = {
     TEXT: ":material/filter_alt:",
@@ -86,7 +86,7 @@ NEEDS = {  # {option that a variant needs: what the user gives}
     "transfer": "another labelled corpus",
     "dictionary": "lists of names",
 }
-ELSE = "lists of names, else those of the training set"
+ELSE = "lists of names; without any, those of the training set are used"
 OPTIONAL = {"dictionary": ELSE, "distant": ELSE}
 # Variants that are offered only once their input is picked: {first part of the name: (group, label, input)}.
 WAITING = {
@@ -101,14 +101,16 @@ COLUMNS = {"variant": "Variant", "time": "Time here", "needs": "Needs", "person"
 WRAPPED = ("variant", "needs", "person")
 MISSING = "not picked yet"
 FURTHER = "Sources, borrowed labels, lists of names, harder test sets"  # heading of the fields for variants' inputs
-ABOVE = f"Pick them under “{ASKED[TEXT]}”. Each is pre-trained on the task corpus and on what it selects."
-BELOW = f"What is not picked yet is picked under “{FURTHER}”, or in the fields above."
+ABOVE = (
+    f"Pick these variants under “{ASKED[TEXT]}”. Each pre-trains on the task corpus and on the text that it selects."
+)
+BELOW = f"Pick missing inputs under “{FURTHER}”, or in the fields above."
 UNTIMED = "not timed yet"
 TIMES = (
-    "Time here: on this machine, with the baselines that a variant adds, as if nothing had been computed before. The "
-    "box at the end counts only what is left."
+    "“Time here” is the time on this machine, with the baselines that a variant adds, if no earlier run is reused. The "
+    "box at the end counts only the remaining time."
 )
-TIMES_LATER = "The times appear after this machine was timed: press the button for it in the box at the end."
+TIMES_LATER = "The times appear once this machine has been timed. The button for this is in the box at the end."
 TIMES_AFTER = "The times appear when the experiment can start."
 BOTH = "Every verdict needs a variant without pre-training and a random baseline; both are added automatically."
 
