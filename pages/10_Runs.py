@@ -19,7 +19,7 @@ from pages.ui.runs.links import SELECTION
 from pages.ui.training.live import POLL
 from pages.ui.widgets import is_dark, same_command, table
 
-NEEDS = "Nothing has run yet. Runs are listed here, to be named, compared and removed."
+NEEDS = "There are no runs yet. On this page you can name, compare and remove runs."
 
 CURVES = {
     **TAGGER_CURVES,

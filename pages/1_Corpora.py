@@ -57,7 +57,7 @@ def main() -> None:
         sealed = corpora.listed()
         spoilt_files()
         if not sealed and not runs.importing():
-            st.info("Nothing is here yet. Open a sample in one click, or import a file of your own below.")
+            st.info("There are no corpora yet. Open a sample in one click, or import a file of your own below.")
             sample_buttons("corpora", "pages/1_Corpora.py")
         wanted = not sealed or "upload" in st.query_params or OPEN in st.session_state
         with st.expander("Import a corpus", expanded=wanted, icon=":material/add:"):
@@ -243,7 +243,9 @@ def _library(sealed: list[Corpus]) -> None:
     """
     st.subheader("All corpora", anchor=False)
     derived = sum(corpus.derived for corpus in sealed)
-    if derived > FEW and not st.toggle(f"Show all {derived} that Winnow made, not only the newest {FEW}", key=ALL):
+    if derived > FEW and not st.toggle(
+        f"Show all {derived} corpora made by Winnow, not only the newest {FEW}", key=ALL
+    ):
         sealed = sealed[: len(sealed) - derived + FEW]
     roles = corpora.roles()
     parts: dict[str, list[str]] = {}

@@ -189,8 +189,8 @@ def test_a_running_import_replaces_the_empty_notice(home: Path) -> None:
     recipe = KINDS["add"]
     with finished.as_running(register(recipe, recipe.config.parse({"path": "/data/a.txt"}), store())):
         assert "An import is running." in on_home()[0]
-        assert "Nothing is here yet" not in texts(opened("pages/1_Corpora.py"))
-    assert "Nothing is here yet" in texts(opened("pages/1_Corpora.py"))
+        assert "There are no corpora yet" not in texts(opened("pages/1_Corpora.py"))
+    assert "There are no corpora yet" in texts(opened("pages/1_Corpora.py"))
 
 
 def test_an_empty_home_says_how_many_labels_are_needed_and_how_long_they_take(home: Path) -> None:

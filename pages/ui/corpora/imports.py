@@ -147,7 +147,7 @@ def _like(path: Path) -> str:
 def _ask(path: Path, files: Sequence[str]) -> None:
     """Ask which files are like the text that will be labelled. The choice goes into the session key `_like(path)`."""
     st.multiselect(
-        "Which of these files are like your task?",
+        "Which of these files contain text like that of your task?",
         files,
         key=_like(path),
         placeholder="choose the files",

@@ -383,7 +383,7 @@ def _cap(sources: bool) -> dict[str, Any]:
     if not sources:
         return {}
     caps = st.text_input(
-        "Tokens read of every source",
+        "Tokens read from every source",
         key="training.experiment.cap_tokens",
         placeholder="as many as the smallest source has",
         help="Several numbers, separated by commas (100000, 300000), train every variant of a source once for each.",

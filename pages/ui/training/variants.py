@@ -41,7 +41,7 @@ PLAIN = {
 }
 VALUED = {
     "vectors": "Word vectors of {}",
-    "lm": "The encoder's states after reading {}",
+    "lm": "The states of an encoder that is pre-trained on {}",
     "transfer": "The labels of {} first, then your own",
     "labels": "An estimate with {} labelled sentences, from taggers on parts of the training set",
     "skl": "Also assisting sentences whose labels differ by less than {} nats",
@@ -95,7 +95,7 @@ WAITING = {
     "zero-shot": (READY, "A token classifier that others trained", "the folder of the model"),
     "llm": (READY, "A language model that you run", "the model and the address of its server"),
     "vectors": (OTHER, "Word vectors of another corpus", NEEDS["words"]),
-    "lm": (OTHER, "The encoder's states after reading another corpus", NEEDS["sources"]),
+    "lm": (OTHER, "The states of an encoder that is pre-trained on another corpus", NEEDS["sources"]),
 }
 COLUMNS = {"variant": "Variant", "time": "Time here", "needs": "Needs", "person": "Your time"}
 WRAPPED = ("variant", "needs", "person")
