@@ -46,8 +46,8 @@ READING = {
     "text": "the language model reads every sentence of the domain corpus once per token, about thirty times",
 }
 COMPARED = (
-    "a second language model is trained on as much text of the domain corpus; then both models read the best sentences "
-    "of the default strategy several times"
+    "a second language model is trained on an equal amount of text from the domain corpus; then both models read the "
+    "best sentences of the default strategy several times"
 )
 CHOOSING = ("min_tokens", "max_tokens", "transductive", "seed")
 NEEDS = "A selection needs a task corpus (sentences like those that your tagger will read) and a domain corpus."

@@ -109,7 +109,7 @@ def _names() -> dict[str, dict[str, Any]]:
         )
         tagged = bias.finders()
         finds = st.selectbox(
-            "Text in which a tagger found names, which are used first",
+            "Names to use first: those that a tagger found in a text",
             ["", *tagged],
             format_func=lambda run: tagged.get(run, "none"),
             key="bias.finds",
@@ -230,6 +230,6 @@ def _numbers(rows: Sequence[FrontierRow], tests: Sequence[str], names: dict[str,
     unsure = {row.test: f"{plain(row.name)}: {row.ambiguous:,} of {row.mentions:,}" for row in rows}
     st.caption(
         f"Scores (F1): mean and standard deviation over seeds. “Certain names” leaves out ambiguous names:"
-        f" {'; '.join(unsure[test] for test in tests)}. For all taggers, a name is ambiguous or not by the labels of"
-        f" {plain(results.corpus_name(rows[0].known))}."
+        f" {'; '.join(unsure[test] for test in tests)}. Which names are ambiguous depends only on the labels of"
+        f" {plain(results.corpus_name(rows[0].known))}, not on the tagger."
     )

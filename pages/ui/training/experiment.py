@@ -30,8 +30,7 @@ from pages.ui.training.variants import FURTHER, arm_label
 from pages.ui.widgets import config_form, corpus_picker, listed, plain
 
 REPEAT = {
-    "pipeline": "a replicate: selection, pre-training and tagger again. It shows if pre-training and if selection "
-    "helped",
+    "pipeline": "a replicate: selection, pre-training and tagger again. It can show that each of the first two helped",
     "tagger": "only a tagger: a quick look. It can show that pre-training helped, but not that the selection helped",
 }
 BUDGETS = "training.experiment.budgets"  # key of the field for the sizes of selections
@@ -130,7 +129,7 @@ def _planned(arms: list[str], repeat: str) -> dict[str, Any]:
         help="The chances below, and the rule for an early end, assume a difference of this size.",
     )
     looks = right.text_input(
-        "Numbers of replicates after which it may end",
+        "Numbers of replicates after which the experiment may end",
         key="training.experiment.looks",
         placeholder="such as 2, 4, 6",
         disabled=repeat != "pipeline",

@@ -115,7 +115,8 @@ def start_from(kind: str) -> str:
         lambda name: names.get(name, name),
         key=f"training.{kind}.init",
         accept_new_options=True,
-        help="You can also type a folder, or the Hugging Face name of an encoder on this machine: bert-base-cased.",
+        help="You can also type a folder, or the Hugging Face name of an encoder on this machine, such as "
+        "bert-base-cased.",
     )
     return picked if kind == "finetune" else _as_encoder(picked)
 
