@@ -70,9 +70,7 @@ def _remove_run(run_id: str) -> None:
     goes = removals.removal(run_id)
     own = {run.id for run in gone}
     if needing := [run for run in goes.runs if run.id not in own and run.manifest.parent not in own]:
-        st.warning(
-            f"Made from this run, and cannot be run again without it: {len(needing)}", icon=":material/link_off:"
-        )
+        st.warning(f"Runs that cannot be repeated without this one: {len(needing)}", icon=":material/link_off:")
         names = run_titles(needing[:MOST_NAMED])
         for run in needing[:MOST_NAMED]:
             link(run, plain(names[run.id]))

@@ -55,7 +55,7 @@ Started = list[tuple[str, Mapping[str, Any]]]
 
 HERE: Entry = ("device", {"text": "cpu (2 threads), fp32", "machine": cards.machine()})
 DEAD: Data = {"pid": 2**22 + 1, "created": 0.0}
-SMALLER = "Start again with half the batch and accumulation"
+SMALLER = "Start again with half the batch size and gradient accumulation"
 
 
 def labelled(text: str) -> Sentence:

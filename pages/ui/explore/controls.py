@@ -307,7 +307,7 @@ def _both(choice_id: str, map_run: str | None, other: str) -> None:
 
 def _sides_map(choice_id: str, map_run: str, other: str, sides: IntArray) -> None:
     fig, counts, hover = _sides(str(home()), map_run, state.stamp(choice_id), other, state.stamp(other), sides)
-    chart(fig, "explore.sides", f"The same map, coloured by selection: {counts}. The table beside it has the numbers.")
+    chart(fig, "explore.sides", f"The map, coloured by selection: {counts}. The table beside it has the numbers.")
     tooltips("explore.sides.tooltips", hover)
 
 

@@ -251,7 +251,7 @@ def overlay(run_labels: Mapping[str, str]) -> None:
     )
     drawn = [line for run in runs for line in lines(run, run_labels[run], curve)]
     if not drawn:
-        st.caption("These trainings have no such curve.")
+        st.caption("None of these trainings has this curve.")
         return
     title = TAGGER_CURVES[curve]
     figure = training_plot.curves(drawn, y=title, height=380, dots=curve == "dev_f1", dark=is_dark())

@@ -58,9 +58,9 @@ def stopped(run: Run) -> str:
     if kind == "add":
         return f"{asked} Nothing was added. Resume starts from the beginning."
     if kind == "intake":
-        return f"{asked} What was imported is kept; Resume continues with the next part."
+        return f"{asked} Imported files are kept, and Resume continues with the next part."
     if kind not in training.TRAININGS:
-        return f"{asked} What was finished is kept; Resume continues from there."
+        return f"{asked} Finished work is kept, and Resume continues from there."
     if kind in ("experiment", "study"):
         part = runs.state(run.id).part
         of = f"The {part.number - 1:,} finished of {part.of:,} parts are kept" if part else "Finished parts are kept"

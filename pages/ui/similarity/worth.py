@@ -99,8 +99,8 @@ def _rule(rule: Rule) -> None:
     table(rows, columns, "Word vectors or language model of each source, and the rule's advice")
     st.caption(
         "Sources are ordered by mean rank over the measures. The rule advises the language model for the closer half "
-        "and word vectors for the farther half. Brackets: 95% interval by Welch over the runs, on this test set. "
-        "Chance: the same advice shuffled over a target's sources."
+        "and word vectors for the farther half. In brackets: 95% interval by Welch over the runs, on this test set. "
+        "The chance level comes from shuffling the advice over a target's sources."
     )
 
 

@@ -133,7 +133,7 @@ def _planned(arms: list[str], repeat: str) -> dict[str, Any]:
         key="training.experiment.looks",
         placeholder="such as 2, 4, 6",
         disabled=repeat != "pipeline",
-        help="The last number is the number of seeds. The experiment ends at an earlier one if the claim is "
+        help="The last number is the number of seeds. The experiment ends at an earlier number if the claim is "
         "decided, or can hardly be decided any more.",
     )
     return {"claim": claim, "effect": effect, "looks": listed(looks) if repeat == "pipeline" else []}
@@ -175,8 +175,8 @@ def options() -> dict[str, Any] | None:
     picked = splits("experiment", ("task", "domain")) | splits("experiment", ("train", "dev", "test"))
     if not (picked["train"] and picked["dev"] and picked["test"]):
         st.info(
-            "An experiment needs a training set, a dev set and a test set; task corpus and domain corpus are for "
-            "variants that are pre-trained."
+            "An experiment needs a training set, a dev set and a test set. Only variants that are pre-trained need a "
+            "task corpus or a domain corpus."
         )
         return None
     cross = _cross(picked)
@@ -227,7 +227,7 @@ def _cross(picked: dict[str, str]) -> dict[str, Any]:
     st.caption("The text of each half is its task corpus. A corpus picked as task corpus above is not used.")
     left, right = st.columns(2)
     train = left.number_input(
-        "Labelled sentences of a half to train on",
+        "Labelled sentences per half for training",
         1,
         None,
         None,
@@ -235,7 +235,7 @@ def _cross(picked: dict[str, str]) -> dict[str, Any]:
         key="training.experiment.labels",
     )
     dev = right.number_input(
-        "Further labelled sentences of a half, as dev set",
+        "Further labelled sentences per half, as dev set",
         1,
         None,
         None,

@@ -343,7 +343,7 @@ def smaller(run_id: str, state: RunState, key: str) -> None:
         "need less memory."
     )
     look = "primary" if state.out_of_memory else "secondary"
-    label = "Start again with half the batch and accumulation"
+    label = "Start again with half the batch size and gradient accumulation"
     if pressed(label, f"{key}.smaller", type=look, icon=":material/splitscreen:", help=explanation):
         attach(runs.start(*instead), key)
         st.rerun()
