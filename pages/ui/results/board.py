@@ -159,7 +159,7 @@ def _verdict(run_id: str) -> None:
         name = f"Difference of {line_name(row)} and its 95% interval: {interval_words(row)} {control_words(row)}"
         chart(figure, "results.glance", name.strip())
         if row.delta_random is not None and reads(row):
-            st.caption("Above 0 is better. The comparison with random text shows if the selection matters.")
+            st.caption("Above 0 is better. The comparison with random text shows whether the selection matters.")
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.markdown(f"**{plain(verdict.next)}**", width="stretch")
         if is_asked_again(run_id):
