@@ -500,11 +500,7 @@ def settled_by(open_: Open, each: str = "") -> str:
     """Return sentences with the next step for an open difference. each: " on each task" for a study."""
     gain = f"a true gain of {gain_in_words(open_.effect)}"
     if open_.ruled_out or open_.has_power:
-        why = (
-            "the range of the true difference ends below it"
-            if open_.ruled_out
-            else "this comparison would detect it"
-        )
+        why = "the range of the true difference ends below it" if open_.ruled_out else "this comparison would detect it"
         return f"Next: try something else; {gain} is unlikely, because {why}."
     lacks, enough = open_.lacks, open_.repetitions
     if lacks is None:

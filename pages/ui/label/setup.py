@@ -87,8 +87,9 @@ def _queued(n: int) -> tuple[dict[str, object], bool]:
         if chosen and chosen.about:
             st.caption(f"{plain(chosen.about)}.")
     if model:
-        what = "Uncertainty comes" if chosen else "Suggestions and uncertainty come"
-        st.caption(f"{what} from the tagger {plain(tagger)}.")
+        st.caption(
+            f"{'Uncertainty comes' if chosen else 'Suggestions and uncertainty come'} from the tagger {plain(tagger)}."
+        )
     else:
         suggested = " Names of the training set are suggested." if "names" in options and chosen is None else ""
         st.caption(f"There is no tagger yet, so the queue has typical sentences of similar text.{suggested}")
