@@ -41,7 +41,7 @@ ELSEWHERE = """
     *.choice.remove explore.choose explore.tag.start explore.make *.time results.take.* results.take.copy
     results.try.start results.try.* results.again.start results.surer results.next.*
     corpora.filter.start corpora.filter.*
-    training.untrained.label label.start label.review.start label.seal label.again label.tools label.tool.* label.type.add label.back.start label.settle.*.* label.flagged
+    training.experiment.latest training.untrained.label label.start label.review.start label.seal label.again label.tools label.tool.* label.type.add label.back.start label.settle.*.* label.flagged
 """
 BUTTONS = {
     **{key: walk for walk, keys in BY_WALK.items() for key in keys.split()},
