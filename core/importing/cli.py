@@ -93,7 +93,8 @@ def _added(run: Run) -> list[str]:
     scheme = f" with {added.scheme} tags" if added.scheme and added.types else ""
     lines.append(f"read as      {added.format}{scheme}, {_n(added.files, 'file')}")
     if added.cut and added.cut.rule != "own":
-        rule = "runs of letters, and single marks" if added.cut.rule == "words" else "text between blanks"
+        words = "runs of letters and digits, and single punctuation marks"
+        rule = words if added.cut.rule == "words" else "text between spaces"
         lines.append(f"tokens       {rule} ({added.cut.why})")
     counts = (
         (added.rejected, "row", " rejected"),

@@ -91,7 +91,8 @@ def _texts() -> HomeStep:
     if chosen := choice_now():
         leaks = _leaks(chosen.id)
         known += (
-            f" {count(leaks, 'sentence')} of the domain corpus are also in the dev or test set, and are left out."
+            f" {count(leaks, 'sentence')} of the domain corpus {'is' if leaks == 1 else 'are'} also in the dev or test"
+            f" set, and {'is' if leaks == 1 else 'are'} left out."
             if leaks
             else ""
         )

@@ -581,6 +581,23 @@ def test_hand_edits_are_stored_and_undo_warns_of_edits_in_another_window(made: M
     assert (maps.classes(map_run) == before).all()
 
 
+def test_a_tick_does_not_pass_to_another_pick_of_the_same_size(made: Made) -> None:
+    x, y = maps.get(made["map"]).xy[:2]
+
+    def table(point: int) -> str:
+        sides = (x[point] - 1e-6, x[point] + 1e-6, y[point] - 1e-6, y[point] + 1e-6)
+        app = opened(PAGE, picked("box", [tuple(map(float, sides))], made["map"]))
+        assert "**1 sentence**" in texts(app)
+        return str(app.dataframe[0].proto.id).partition("-explore.table.")[2]
+
+    assert table(0)
+    assert table(0) == table(0) != table(1)
+
+
+def test_columns_keep_the_letters_of_their_names() -> None:
+    assert [state.heading(name) for name in ("ClientID", "source", maps.TOPIC)] == ["ClientID", "Document", "Topic"]
+
+
 def test_sentence_shows_why_it_was_selected_and_can_be_removed_by_hand(made: Made) -> None:
     select, map_run = made["select"], made["map"]
     found = maps.get(map_run)

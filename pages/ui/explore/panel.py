@@ -248,7 +248,7 @@ def _column(map_run: str, name: str, values: Mapping[str, int], now: Mapping[str
         return
     key = f"explore.column.{name}.{state.nth()}"
     st.multiselect(
-        plain(state.column_name(name)).capitalize(),
+        plain(state.heading(name)),
         [*numbers, *(value for value in values if value not in numbers)],
         [value for value in now.get(name, ()) if value in values],
         lambda value: f"{value} ({values[value]:,})",
@@ -273,7 +273,7 @@ def _range(map_run: str, name: str, numbers: Sequence[str], now: Mapping[str, Se
         _take(map_run, name, picked if len(picked) < len(numbers) else [], now)
 
     st.slider(
-        plain(state.column_name(name)).capitalize(),
+        plain(state.heading(name)),
         number(sizes[0]),
         number(sizes[-1]),
         (number(inside[0]), number(inside[-1])),
@@ -461,7 +461,7 @@ def _grouped(map_run: str, kinds: IntArray, points: IntArray, column: str) -> No
         hide_index=True,
         alt=f"Picked sentences by {title}: how many there are, and how many are in the selection",
         column_config={
-            "name": st.column_config.TextColumn(title.capitalize(), width="large"),
+            "name": st.column_config.TextColumn(state.heading(column), width="large"),
             "task": st.column_config.NumberColumn("Task corpus", format="localized"),
             "domain": st.column_config.NumberColumn("Domain corpus", format="localized"),
             "selected": st.column_config.NumberColumn("Selected", format="localized"),
@@ -492,8 +492,8 @@ def _listed(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> 
     # After a new pick, the list may have fewer pages than before.
     page = min(int(st.session_state.get("explore.page", 0)), last)
     shown = maps.page_of(map_run, points, kinds, sort=sort, descending=down, page=page, size=ROWS)
-    # A tick is a row number, so a change of the list or its order changes the key, which removes the tick.
-    key = f"{map_run[-4:]}.{state.turn()}.{_closed()}.{len(points)}.{sort}.{down}.{page}"
+    # A tick is a row number, so other sentences change the key, which removes the tick.
+    key = f"{map_run[-4:]}.{state.turn()}.{_closed()}.{hash(tuple(row['point'] for row in shown))}"
     st.caption("Tick a sentence (keyboard: Shift + Space) to see why it was or was not selected.")
     with st.container(key="explore-list"):
         left, right = st.columns((8, 5))  # Always make both columns, so that a tick does not move the table.

@@ -243,6 +243,12 @@ def column_name(name: str) -> str:
     return {maps.TOPIC: "topic", "source": "document"}.get(name, name)
 
 
+def heading(name: str) -> str:
+    """Return the name of a column (see `column_name`) with a capital letter; the other letters stay as imported."""
+    shown = column_name(name)
+    return shown[:1].upper() + shown[1:]
+
+
 def _drawn_words(map_run: str, region: regions.Region, kind: str) -> str:
     """Return a range of scores in words, or a lasso or box by its name, if it has one. kind: kind of the region."""
     value = region["value"]
