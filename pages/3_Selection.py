@@ -32,7 +32,7 @@ NOTES = {
     "task": "Required.",
     "domain": "Required.",
     "train": "A list of names is possible too. Only the strategies gazetteer, ner-selected and cos-mlm-ner use it, "
-    "also as parts of fuse.",
+    "also as parts of the strategy fuse.",
     "dev": "Decides when training stops in ner-selected and cos-mlm-ner. Domain sentences that also occur in the dev "
     "set are test leaks and are left out.",
     "test": "Domain sentences that also occur in the test set are test leaks and are left out, so that no encoder "

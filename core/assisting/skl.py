@@ -55,7 +55,7 @@ class SklOptions(Config):
     """Options of SKL: what counts as an entity, and how counts become a divergence."""
 
     unit: Literal["token", "surface"] = option(
-        "token", "What is compared, in lower case. token: each token of an entity. surface: whole entities."
+        "token", "Unit to compare, in lower case. token: each token of an entity. surface: whole entities."
     )
     floor: float = option(1e-4, "Minimum probability of a type, before normalisation.", gt=0, lt=1)
     add_k: float = option(0.0, "Number added to the count of every type, instead of the floor; 0: use the floor.", ge=0)
@@ -135,7 +135,9 @@ def parse_map(pairs: Sequence[str]) -> dict[str, str]:
                 f"type_map: {pair!r} is not OLD=NEW; write for example PER=person, or MISC= to leave MISC out."
             )
         if types.setdefault(old, new) != new:
-            raise ConfigError(f"type_map: {old!r} is renamed twice, {types[old]!r} and {new!r}; keep one of them.")
+            raise ConfigError(
+                f"type_map: {old!r} is mapped to two types, {types[old]!r} and {new!r}; keep one of them."
+            )
     return types
 
 

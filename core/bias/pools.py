@@ -135,7 +135,7 @@ def _parse(threshold: str) -> tuple[float, bool]:
     elif re.fullmatch(r"[+-]?\d+(\.\d+)?", threshold):
         return float(threshold), False
     raise ConfigError(
-        f"threshold: {threshold!r} cannot be read; give bits (0.5) or a quantile of the type (50%: the median)."
+        f"threshold: {threshold!r} cannot be read; give bits (0.5) or a quantile of the type's PVI (50%: the median)."
     )
 
 

@@ -87,8 +87,8 @@ class RebuildOptions(Config):
     )
     entity_high: str = option(
         "50%",
-        "A name with at least this information (PVI) is high. Give bits, or a quantile of the type (50%: its median). "
-        "If too few names are high to reach the rate, the threshold is lowered in steps of 10%.",
+        "A name with at least this information (PVI) is high. Give bits, or a quantile of the type's PVI (50%: its "
+        "median). If too few names are high to reach the rate, the threshold is lowered in steps of 10%.",
     )
     context_high: str = option(
         "50%",

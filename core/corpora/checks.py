@@ -304,7 +304,7 @@ def documents(corpora: Mapping[str, Corpus]) -> Check:
     found = Check(
         name="documents",
         level="green",
-        sentence=f"Sentences are shorter than {LONG_TOKENS} tokens.",
+        sentence=f"Few sentences have more than {LONG_TOKENS} tokens.",
         cure="Import again and split into sentences",
         command="python -m core corpus add FILES --split",
     )

@@ -172,7 +172,8 @@ class ExperimentConfig(Config):
     fixed: Literal["none", "steps", "tokens"] = option(
         "none",
         "Pre-train every variant for the same number of steps, or word pieces, so that variants with more text do not "
-        "train for longer. The variant with the most text sets the number, without those on all of the domain corpus.",
+        "train for longer. The variant with the most text sets the number; variants that train on all of the domain "
+        "corpus do not count.",
     )
     transductive: Literal["none", "dev", "all"] = option(
         "none",

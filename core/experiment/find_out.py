@@ -251,7 +251,7 @@ def _outlook(*asked: str, finished: tuple[str, ...]) -> str:
     seen = [(view.least_difference(each), view.cost_if_known(each)) for each in map(json.loads, asked)]
     (first, cost), (larger, more) = seen
     times = [f" (about {duration(each.seconds)})" if each else "" for each in (cost, more)]
-    unknown = "" if cost else " The time is estimated before the start, which takes less than a minute."
+    unknown = "" if cost else " Before the start, the time is estimated; the estimate takes less than a minute."
     return (
         f"With {first.seeds} replicates{times[0]} you can detect gains of about {in_points(first.points)} or more, "
         f"and with {larger.seeds}{times[1]} gains of about {in_points(larger.points)}, in 80 of 100 cases. "

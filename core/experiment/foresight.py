@@ -177,7 +177,7 @@ class Foresight:
         test = f"the test set has {self.spread.n_sentences:,} sentences"
         if self.spread.swapped:
             test = f"all {self.spread.n_sentences:,} labelled sentences are test sentences, one half after the other"
-        more = "" if self.spread.trainings else "; they differ more after few epochs"
+        more = "" if self.spread.trainings else "; scores differ more if taggers are trained for few epochs"
         return f"{self.basis}: {moves}{more}; {test}."
 
     def as_json(self) -> dict[str, object]:
@@ -500,7 +500,11 @@ def settled_by(open_: Open, each: str = "") -> str:
     """Return sentences with the next step for an open difference. each: " on each task" for a study."""
     gain = f"a true gain of {gain_in_words(open_.effect)}"
     if open_.ruled_out or open_.has_power:
-        why = "the range of the true difference ends below it" if open_.ruled_out else "this comparison would detect it"
+        why = (
+            "the whole interval of the true difference is below it"
+            if open_.ruled_out
+            else "this comparison would detect it"
+        )
         return f"Next: try something else; {gain} is unlikely, because {why}."
     lacks, enough = open_.lacks, open_.repetitions
     if lacks is None:

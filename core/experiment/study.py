@@ -453,7 +453,7 @@ def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], config: St
     falling, fixed = float(mean.falling), float(mean.fixed)
     below = these.interval[1] < config.effect
     if below or has_power(config.effect, falling, fixed):
-        why = "the interval ends below it" if below else "this much data would have detected it"
+        why = "the whole interval is below it" if below else "this much data would have detected it"
         return f"{gain.capitalize()} is unlikely: {why}."
     lacks = lacking(config.effect, falling, fixed, n)
     if lacks.sentences == 1:

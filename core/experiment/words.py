@@ -630,7 +630,7 @@ def unfound_words(types: Sequence[Unfound]) -> str:
     counts = "; ".join(
         f"{each.type} ({each.mentions:,} in the test set, {each.labelled:,} in the training set)" for each in types
     )
-    missed = "no tagger found a single one. Every score here counts them as missed."
+    missed = "no tagger found any of them. Every score here counts them as missed."
     return f"The score is 0.00 in every variant for {counts}: {missed}"
 
 

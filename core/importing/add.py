@@ -17,7 +17,7 @@ from core.corpora.corpus import Corpus
 from core.corpora.formats.detect import kind_of
 from core.corpora.formats.folders import files_of, readable
 from core.corpora.formats.ledger import Format
-from core.corpora.formats.source import ARCHIVE
+from core.corpora.formats.source import ARCHIVE, PACKED
 from core.corpora.preview import dry_run
 from core.corpora.readers import Problem, ReadOptions, ReadReport, read, reason_for, sniff
 from core.corpora.uploads import forget, forget_unpacked, still_needed, sweep, uploaded
@@ -49,7 +49,8 @@ def proposed_name(path: Path, n_more: int = 0) -> str:
     files = [file for file in uploaded(path) if readable(file)] or uploaded(path)
     if files:
         path, n_more = files[0], len(files) - 1
-    name = path.name if path.is_dir() else path.name.removesuffix(".gz").removesuffix(".zst").rsplit(".", 1)[0]
+    unpacked = path.stem if path.suffix in PACKED else path.name
+    name = path.name if path.is_dir() else unpacked.rsplit(".", 1)[0]
     name = shown(name) + (f" and {n_more} more" if n_more else "")
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1].rstrip() + "…"
 

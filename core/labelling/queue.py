@@ -304,7 +304,7 @@ KIND = Kind(
     run,
     QueueResult,
     title=_title,
-    outcome=lambda result, _: f"{count(result.sentences, 'sentence')} to label, of the {result.of:,} most similar",
+    outcome=lambda result, _: f"{count(result.sentences, 'sentence')} to label, from the {result.of:,} most similar",
     page="Label",
     opens=True,
     command=("label", "next"),

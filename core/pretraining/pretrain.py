@@ -196,7 +196,9 @@ def _held_out(config: PretrainConfig, job: Job, corpora: list[Corpus]) -> tuple[
         return corpus, np.sort(np.random.default_rng([config.seed, stream]).permutation(len(corpus))[:n])
 
     if not config.heldout_task and len(corpora[0]) < 2:
-        raise CorpusError(f"{corpora[0].name}: one sentence is not enough to train on and to hold one out; give more.")
+        raise CorpusError(
+            f"{corpora[0].name} has 1 sentence, expected at least 2, because one is held out; give a larger corpus."
+        )
     task = sample(job.corpus(config.heldout_task), 1.0, 0) if config.heldout_task else sample(corpora[0], HELD_OUT, 0)
     if config.general:
         return task, sample(job.corpus(config.general), 1.0, 1)
@@ -231,7 +233,9 @@ def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) 
     rows = len(piles.draw(0))
     steps, full = config.steps(rows), config.full_steps(rows)
     if steps < full and not config.max_steps:
-        job.context.note(f"quick: {steps:,} steps instead of {full:,}; choose paper or custom for whole epochs.")
+        job.context.note(
+            f"The preset quick trains {steps:,} steps instead of {full:,}; choose paper or custom for whole epochs."
+        )
     return Settings(
         epochs=config.n_epochs,
         batch_size=config.batch_size,

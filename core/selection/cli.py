@@ -128,7 +128,8 @@ def map_selection(output: str | None, as_json: bool, **values: object) -> None:
 @_format
 @click.option("--budget", help="Budget to use instead of the selection's own. Nothing is scored again.")
 @click.option(
-    "--region", help="Write only a region of the selection's map, by its name in the page's address: lasso:5e0c91ab."
+    "--region",
+    help="Write only a region of the selection's map, such as lasso:5e0c91ab. Explore's address contains it.",
 )
 @json_option
 def export(
@@ -277,7 +278,7 @@ def _find(choice: str | None) -> Choice:
         return choices.find(choice)
     if now := choices.current():
         return now
-    raise ConfigError("selection: none was made from the corpora in use; make one with `select`, or give an id.")
+    raise ConfigError("selection: there is none from the corpora in use; make one with `select`, or give an id.")
 
 
 def _as_dict(choice: Choice) -> Mapping[str, object]:

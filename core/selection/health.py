@@ -156,8 +156,8 @@ def warnings(health: Health) -> Iterator[str]:
         )
     if health.variety is not None and health.variety < SAME * health.variety_of:
         yield (
-            f"{count(health.variety_of, 'sentence')} of the selection are as varied as {health.variety:.1f} unrelated "
-            "ones; select with diversity."
+            f"{count(health.variety_of, 'sentence')} of the selection are only as varied as {health.variety:.1f} "
+            "unrelated ones; select with the option diversity."
         )
     if health.coverage is not None and health.coverage < HALF:
         yield (

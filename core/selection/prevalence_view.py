@@ -53,7 +53,7 @@ def in_words(count: PrevalenceResult, asked: int | None = None) -> str:
         words = f"At most {count.high:,} {of} are like the task corpus (estimate: 0)"
     else:
         words = f"About {count.about:,} {of} are like the task corpus ({count.low:,} to {count.high:,})"
-    return words + ("." if asked is None else f"; your budget takes {asked:,}.")
+    return words + ("." if asked is None else f"; your budget selects {asked:,}.")
 
 
 def before(options: Mapping[str, object]) -> str:

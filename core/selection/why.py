@@ -141,7 +141,7 @@ def verdict(row: int, rank: int | None, *, scored: Scored, chosen: Selection, ed
         otherwise = "its score would have been enough" if before < cut else "its score is too low as well"
         return f"Withheld: flagged {flags[0]}; {otherwise}."
     better = f"{count(before, 'sentence')} that may be selected {'has' if before == 1 else 'have'} a better rank"
-    return f"Below the cut: {better}, and the budget takes {cut:,}."
+    return f"Below the cut: {better}, and the budget selects {cut:,}."
 
 
 def _left_out(rank: int | None, scored: Scored, chosen: Selection) -> str:

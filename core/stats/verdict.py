@@ -356,7 +356,7 @@ def needed(
         )
     falling, fixed = gap.se_seeds**2 + gap.se_both**2, gap.se_sentences**2 - gap.se_both**2
     if gap.hi < effect or has_power(effect, falling, fixed):
-        why = "the interval ends below it" if gap.hi < effect else "this much data would have detected it"
+        why = "the whole interval is below it" if gap.hi < effect else "this much data would have detected it"
         return f"A true gain of {gain_in_words(effect)} is unlikely: {why}."
     lacks = lacking(effect, falling, fixed, n)
     if lacks.sentences == 1:

@@ -153,7 +153,9 @@ def mapping(types: Sequence[str], own: Collection[str], given: Mapping[str, str]
                 f"type_map: {new!r} is not a type of the test or dev set; choose among {', '.join(sorted(own))}."
             )
         if chosen.setdefault(name, new) != new:
-            raise ConfigError(f"type_map: {name!r} is renamed twice, {chosen[name]!r} and {new!r}; keep one of them.")
+            raise ConfigError(
+                f"type_map: {name!r} is mapped to two types, {chosen[name]!r} and {new!r}; keep one of them."
+            )
     result = {
         type: chosen[type] if type in chosen else type if type in own else ours.get(type.casefold(), "")
         for type in types

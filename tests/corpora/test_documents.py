@@ -1,6 +1,7 @@
 """Documents: text with file and page from each format, and a clear error for each hostile file."""
 
 import errno
+import gzip
 import io
 import os
 import threading
@@ -18,7 +19,7 @@ from core.corpora.columns import placed
 from core.corpora.documents import markup, office, reading
 from core.corpora.documents.extract import Extract
 from core.corpora.formats import documents as formats
-from core.corpora.formats import folders
+from core.corpora.formats import folders, source
 from core.corpora.readers import ReadOptions, sniff
 from core.errors import Cancelled, PathError, ReadError
 from core.importing import view as corpora
@@ -150,6 +151,14 @@ def test_folders_list_files_with_every_column_extension(tmp_path: Path) -> None:
     for name in names:
         write(tmp_path / name, b"The O\n")
     assert sorted(folders.listed(tmp_path, ReadOptions()).names.values()) == names
+
+
+def test_folders_list_packed_files(tmp_path: Path) -> None:
+    names = [f"{i}.txt{ending}" for i, ending in enumerate(source.PACKED)]
+    for name in names:
+        write(tmp_path / name, gzip.compress(b"The rent is due.\n"))
+    assert sorted(folders.listed(tmp_path, ReadOptions()).names.values()) == names
+    assert [row.text for row in load(tmp_path)[0]] == ["The rent is due."] * 3
 
 
 def test_archives_that_do_not_fit_are_refused(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -291,7 +291,8 @@ def test_explanation_states_why_a_sentence_was_selected_or_not(select: str, map_
     free = scored.eligible(FLAGS)
     below = insights.why(select, int(free[40]))
     assert (
-        below.verdict == "Below the cut: 40 sentences that may be selected have a better rank, and the budget takes 40."
+        below.verdict
+        == "Below the cut: 40 sentences that may be selected have a better rank, and the budget selects 40."
     )
     assert below.rank is not None
     worse = (scored.scores.values > below.score).sum()

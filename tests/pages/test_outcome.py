@@ -105,7 +105,7 @@ MADE: Mapping[str, tuple[object, str]] = {  # results written by hand, because a
     "predict": (PredictResult(entities=1, sentences=2, types={"LOC": 1}), "1 entity in 2 sentences"),
     "queue": (
         QueueResult(sentences=25, of=1200, unit="cosine", types=()),
-        "25 sentences to label, of the 1,200 most similar",
+        "25 sentences to label, from the 1,200 most similar",
     ),
     "draw": (QueueResult(sentences=120, of=900, unit="", types=()), "120 sentences to label, drawn at random"),
     "review": (

@@ -279,7 +279,7 @@ def test_choice_commands_list_edit_compare_export_and_remove(
     assert "'Rents': does not exist" in command("choice", "show", "Rents")
     corpora.set_role("domain", None)
     store().remove(select)
-    assert "none was made from the corpora in use" in command("choice", "show")
+    assert "there is none from the corpora in use" in command("choice", "show")
 
 
 def test_pretrain_command_accepts_a_selection_by_name(

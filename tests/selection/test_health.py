@@ -96,7 +96,7 @@ def test_length_warnings_do_not_contradict_each_other() -> None:
             "20 in the task corpus: the selection's sentences are shorter",
         ),
         ({"duplicates": 10}, "10 of 100"),
-        ({"variety": 1.1}, "1.1 unrelated ones"),
+        ({"variety": 1.1}, "1.1 unrelated ones; select with the option diversity"),
         ({"coverage": 0.2}, "20% of the task corpus"),
         ({"type_token": {"S_C": 0.2, "D_C": 0.4, "T_C": 0.4}}, "boilerplate"),
     ],

@@ -103,7 +103,7 @@ def test_prevalence_is_shown_before_an_experiment(seal: Seal, monkeypatch: pytes
         assert words == prevalence.in_words(found, wanted), budgets
     assert prevalence.before({"train": "l", "domain": domain, "cross": True, "budgets": ("20",)}) == ""
     words = "About 900 of the domain corpus's 40,000 distinct sentences are like the task corpus (800 to 1,100); "
-    assert prevalence.in_words(found, 5000) == f"{words}your budget takes 5,000."
+    assert prevalence.in_words(found, 5000) == f"{words}your budget selects 5,000."
     assert prevalence.budget(found) == "900"
     none = replace(found, low=0, about=0, high=7)
     words = "At most 7 of the domain corpus's 40,000 distinct sentences are like the task corpus (estimate: 0)."

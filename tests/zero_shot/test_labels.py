@@ -105,7 +105,7 @@ def test_types_map_to_equal_names_or_as_the_user_says() -> None:
     [
         ({"PERS": "person"}, "'PERS' is not a type of the model; its types are LOC, PER"),
         ({"PER": "persn"}, "'persn' is not a type of the test or dev set; choose among DATE, person"),
-        ({"B-PER": "person", "I-PER": "DATE"}, "'PER' is renamed twice"),
+        ({"B-PER": "person", "I-PER": "DATE"}, "'PER' is mapped to"),
         ({}, r"no type of the model \(LOC, PER\) is mapped to one of yours \(DATE, person\)"),
         ({"PER": ""}, "no type of the model"),
     ],

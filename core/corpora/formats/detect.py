@@ -20,7 +20,7 @@ from core.corpora.formats.ledger import NAMES, RECORDS, Ledger, ReadOptions, Rec
 from core.corpora.formats.name_lists import ENDINGS
 from core.corpora.formats.other_tools import adapted, object_rows, refuse_by_ending, tool_of, why_refused
 from core.corpora.formats.rows import arrow_rows, arrow_schema, inline_rows, json_array, json_lines, looks_inline, table
-from core.corpora.formats.source import BLOCK_BYTES, open_bytes, open_stream
+from core.corpora.formats.source import BLOCK_BYTES, PACKED, open_bytes, open_stream
 from core.corpora.formats.token_tables import Cells, cells_of, listed, listed_tags, tag_columns
 from core.errors import OptionsError, ReadError
 from core.text.sentence import PLACE
@@ -69,9 +69,9 @@ class FileKind:
 
 
 def suffix(path: PurePath) -> str:
-    """Return the file's extension in lower case, ignoring .gz and .zst."""
+    """Return the file's extension in lower case, ignoring those of packed files."""
     endings = [ending.lower() for ending in path.suffixes]
-    while endings and endings[-1] in (".gz", ".zst", ".zstd"):
+    while endings and endings[-1] in PACKED:
         endings.pop()
     return endings[-1] if endings else ""
 

@@ -9,7 +9,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from core.corpora.formats.ledger import ReadOptions
-from core.corpora.formats.source import ARCHIVE, DOCUMENTS, open_bytes, refuse_known
+from core.corpora.formats.source import ARCHIVE, DOCUMENTS, PACKED, open_bytes, refuse_known
 from core.corpora.uploads import unpacked, uploaded
 from core.errors import PathError, ReadError
 from core.paths import allowed_path, is_there, user_path
@@ -230,7 +230,7 @@ def listing(folder: Path, roots: Sequence[Path] | None = None) -> list[Path]:
 
 def readable(file: Path) -> bool:
     """Return True if an import of a folder reads files with this extension."""
-    endings = [ending.lower() for ending in file.suffixes if ending.lower() not in (".gz", ".zst")]
+    endings = [ending.lower() for ending in file.suffixes if ending.lower() not in PACKED]
     return bool(endings) and endings[-1] in _READ
 
 

@@ -29,6 +29,7 @@ BOMB_RATIO, BOMB_BYTES = 200, 1 << 30
 # Maximum number of consecutive bytes of white space.
 MAX_BLANK = 2 << 20
 
+PACKED = (".gz", ".zst", ".zstd")  # extensions of packed files, which are unpacked while they are read
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 # {extension of a document: (format, first bytes of its files, or b"" for a text format)}

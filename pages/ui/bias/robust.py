@@ -117,10 +117,11 @@ def _names() -> dict[str, dict[str, Any]]:
             "those of the corpora above. If neither has names of a type, names are generated letter by letter.",
         )
         strict = st.toggle(
-            "Use only names that never have the replaced name's type in training",
+            "Do not use names that have the replaced name's type in the training set",
             True,
             key="bias.strict",
-            help="If this is off, a new name may have both types in the training set, as in TextFlint's sets.",
+            help="If this is off, a new name may also have the replaced name's type in the training set, as in "
+            "TextFlint's sets.",
         )
     own = {"gazetteer": gazetteer} | ({"finds": finds} if finds else {})
     return {"oov": own, "cross-category": {"ambiguous": "strict" if strict else "textflint"}}

@@ -82,7 +82,7 @@ def _counts(result: AddResult) -> None:
         for label, n in (
             *((("Pages", result.pages), ("Pages without text", result.blank_pages)) if result.pages else ()),
             *(
-                (("Letters that map to no character", result.unmapped), ("Of these restored", result.restored))
+                (("Letters that cannot be read as characters", result.unmapped), ("Of these restored", result.restored))
                 if result.unmapped
                 else ()
             ),

@@ -140,11 +140,13 @@ def _numbers(seconds: float | None, memory: float | None, disk: float | None, le
         st.metric("Disk, at most", size(disk * GB), width="content", help=f"{size(machine.disk()[0])} are free now.")
     if memory is not None and memory * GB > free:
         st.warning(
-            f"Only {size(free)} of {of} are free. Close other programs, or raise accumulation under Custom.",
+            f"Only {size(free)} of {of} are free. Close other programs, or raise gradient accumulation under Custom.",
             icon=":material/memory:",
         )
     if disk is not None and disk * GB > machine.disk()[0]:
-        st.warning(f"Only {size(machine.disk()[0])} of disk are free; free some first.", icon=":material/hard_drive:")
+        st.warning(
+            f"Only {size(machine.disk()[0])} of disk space are free; free more first.", icon=":material/hard_drive:"
+        )
 
 
 def _processor(seconds: float | None, preset: str) -> None:
@@ -223,7 +225,7 @@ def _latest_settings() -> None:
             icon=":material/history:",
             on_click=fill,
             args=(latest.manifest.config,),
-            help="What you change afterwards decides which of its runs are used again.",
+            help="Its runs are used again as long as the options that they depend on stay the same.",
         )
 
 
