@@ -11,7 +11,7 @@ from core.text.words import clean
 
 # Fragments and type of each annotation of a text.
 Labels = frozenset[tuple[tuple[tuple[int, int], ...], str]]
-# Two files with at least half of the smaller file's texts in common are taken for the work of two annotators.
+# Two files are taken for the work of two annotators if they share at least half of the smaller file's texts.
 _SHARED = 0.5
 # Usual names of a column with annotators. "user" is not one of them, because in web data it names a text's author.
 _COLUMNS = frozenset(
@@ -58,9 +58,9 @@ class Panel:
 
     A text with one annotator is kept. A text on which all annotators agree is kept once. If annotators differ, the
     labels of the chosen annotator are kept. If this annotator did not label the text, the text is left out.
-    chosen: name of the annotator whose labels are kept, None for no choice. alone: True to keep no labels of other
-    annotators; if `chosen` is None, only labels without a known annotator are kept. `hearing` is True during the first
-    pass.
+    chosen: name of the annotator whose labels are kept. If None, an annotator with a name in `_CURATED` (such as
+    "curation") is chosen, if there is one. alone: True to keep no labels of other annotators; if `chosen` is None, only
+    labels without a known annotator are kept. `hearing` is True during the first pass.
     """
 
     def __init__(self, chosen: str | None, *, alone: bool = False) -> None:
@@ -112,7 +112,10 @@ class Panel:
 
 
 def _f1(shared: Iterable[Mapping[str, Labels]]) -> float:
-    """Return the span F1 between annotators, over all pairs of annotators on all texts; 1.0 if there is no span."""
+    """Return the span F1 over all pairs of annotators of each text, 0 to 1; 1.0 if there is no span.
+
+    shared: {annotator: labels} of each text.
+    """
     common = total = 0
     for votes in shared:
         for one, other in combinations(votes.values(), 2):

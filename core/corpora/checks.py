@@ -43,8 +43,8 @@ UPPER_CASE = 0.9
 LONG_TOKENS, LONG_SHARE = 200, 0.1
 # A sentence for the user lists at most four names; further names are only counted.
 NAMED = 4
-# A sample has 50 sentences from each of 10 places. Each place is one row group, so reading a sample of a large corpus
-# takes no longer than of a small one.
+# A sample has 50 sentences from each of 10 places. Only one or two row groups per place are read, so sampling a large
+# corpus takes as long as sampling a small one.
 _PLACES, _PER_PLACE = 10, 50
 
 
@@ -403,5 +403,8 @@ def _contradictions(path: Path) -> Contradictions:
 
 
 def _at(path: Path, n: int) -> Corpus:
-    """Return a `Corpus` to read the sentences and columns in a folder. Its name and counts are only placeholders."""
+    """Return a `Corpus` that reads the sentences and columns in the folder `path`. Its other fields are placeholders.
+
+    n: number of sentences, 0 if the caller does not need it.
+    """
     return Corpus(fingerprint=path.name, name=path.name, n_sentences=n, n_tokens=0, labelled=False, path=path)

@@ -17,7 +17,7 @@ from core.corpora.library import Library
 from core.results import IntArray
 from core.text.words import clean
 
-SAMPLE = 10_000  # number of texts in which a search counts its words, to find the rarest word
+SAMPLE = 10_000  # number of texts in which the words of a query are counted, to find the rarest word
 
 
 def stored(corpus: Corpus, name: str) -> pa.ChunkedArray:
@@ -79,7 +79,7 @@ def placed(corpus: Corpus) -> bool:
 
 
 def kept_names(corpus: Corpus) -> tuple[str, ...]:
-    """Return those columns among doc, group and file that have a value in at least one row; after file, also page."""
+    """Return those of the columns doc, group and file that have at least one value, and page if file has values."""
     held = [name for name in ("doc", "group", "file") if int(stored(corpus, name).null_count) < len(corpus)]
     return (*held, "page") if "file" in held else tuple(held)
 
@@ -112,8 +112,8 @@ def _tests(needles: Sequence[str], sample: pa.ChunkedArray, *, whole: bool) -> l
     """Return the tests that a text must pass, fastest first, as (string, True to find it only as a whole word).
 
     A whole-word test takes three times as long as a substring test. Substring tests therefore come first, rarest string
-    first. If `whole`, a string in at least half of the sample gets no substring test, which would exclude few texts.
-    needles: searched strings. whole: True to match whole words only.
+    first. If `whole`, strings in at least half of the sample get no substring test, because it would exclude few texts.
+    needles: searched strings. sample: texts in which they are counted. whole: True to match whole words only.
     """
     held = {needle: pc.mean(_holds(sample, needle)).as_py() or 0.0 for needle in needles}
     rarest = sorted(held, key=held.__getitem__)

@@ -96,8 +96,8 @@ def write_sentences(
                 "page": columns["page"],
                 "columns": columns["columns"],
             }
-            # The fingerprint is a hash of all columns except the ids. It ignores columns without a value, because older
-            # corpora lack these columns and must keep their fingerprint.
+            # The fingerprint is a hash of all columns except the ids. It ignores columns in `kept` that have no value,
+            # because older corpora lack these columns and must keep their fingerprint.
             without = {"id", *(name for name in kept if not any(cell is not None for cell in kept[name]))}
             cells = [column for name, column in columns.items() if name not in without]
             digest.update(json.dumps(cells, ensure_ascii=False).encode())

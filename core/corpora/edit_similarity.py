@@ -94,7 +94,8 @@ def near_texts(
 def _near_of_length(similarity: float, item: tuple[_Sided, Sequence[_Sided | None]], report: Reporter) -> list[Pairs]:
     """Return the near duplicates among texts of one length, and between these texts and longer texts.
 
-    item: (texts of one length, texts of each length to compare them with). None means: compare them with each other.
+    item: (texts of one length, list of texts to compare them with). An entry of the list has all texts of one length,
+    or is None to compare the first texts with each other.
     """
     own, others = item
     left, pairs = _Side(*own), list[Pairs]()

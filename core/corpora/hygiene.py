@@ -99,8 +99,8 @@ class Reading:
         n_letters = np.fromiter(map(letters, whole), np.int64, len(whole))
         n_words = words.counts - n_letters + n_letters // _LETTERS_A_WORD
         dense = n_letters > words.counts - n_letters
-        # In scripts without blanks, remove the blanks that `fold` puts between letters. They would halve the weight of
-        # every edit.
+        # In scripts without blanks, remove the blanks that `fold` puts between letters. With these blanks, texts would
+        # be twice as long, and a changed letter would count half as much.
         lines = [one if is_dense else text for one, text, is_dense in zip(whole, folded, dense.tolist(), strict=True)]
         n_tokens = (len(tokenize(text)) if unspaced(text) else -1 for text in texts)
         numbers = Numbers(
@@ -117,7 +117,7 @@ class Reading:
         return numbers, {} if self.lookups else _stretches(words, dense)
 
     def _quotes(self, words: Words, dense: BoolArray) -> BoolArray:
-        """Return a mask (n,) of rows that quote a held-out sentence. dense: mask of rows written without blanks."""
+        """Return a mask (n,) of rows that quote a held-out sentence. dense: mask of rows in scripts without blanks."""
         hit = np.zeros(len(words.counts), np.bool_)
         for n, *_, of_letters in _QUOTATIONS:
             if n in self.lookups and (dense == of_letters).any():
@@ -150,8 +150,8 @@ def _shingle_sets(words: Words) -> tuple[UIntArray, IntArray]:
 def _middling(words: Words, dense: BoolArray) -> tuple[npt.NDArray[np.uint32], IntArray]:
     """Return 32-bit word hashes of sentences with 9 to `_MANY` words; other sentences get an empty row.
 
-    dense: mask of sentences without blanks; they get an empty row too. One in four billion pairs of different words has
-    equal hashes.
+    dense: mask of sentences in scripts without blanks, which get an empty row too. One in four billion pairs of
+    different words has equal hashes.
     """
     # The minimum is nine, because a near duplicate of a sentence of ten words may lack one word.
     kept = (words.counts >= SHORT - 1) & (words.counts <= _MANY) & ~dense
@@ -160,7 +160,10 @@ def _middling(words: Words, dense: BoolArray) -> tuple[npt.NDArray[np.uint32], I
 
 
 def _short_texts(folded: Sequence[str], n_words: IntArray) -> tuple[npt.NDArray[np.uint32], IntArray]:
-    """Return the code points of texts with fewer than 12 words; other texts get an empty row."""
+    """Return the code points of short texts: fewer than 12 words, and at most `LONGEST` letters.
+
+    Other texts get an empty row. n_words: number of words per text.
+    """
     lengths = np.fromiter(map(len, folded), np.int64, len(folded))
     # Include slightly longer texts, because a near duplicate of a short text may have an inserted word.
     kept = (n_words < SHORT + _MORE) & (lengths <= LONGEST)

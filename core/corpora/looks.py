@@ -33,7 +33,7 @@ LOOKED_INTO = 8
 _READ = 8_000
 # Time limit per file.
 _SECONDS = 1.5
-# Sentences per file whose words are counted; most frequent words per file that are kept.
+# Number of sentences per file whose words are counted, and number of most frequent words that are kept per file.
 _SAMPLE, _WORDS = 500, 1_500
 # If half of a file's rows have more than 80 tokens, they are taken for documents, not sentences.
 _LONG = 80
@@ -100,7 +100,7 @@ def files_of(paths: Sequence[Path]) -> Listing:
 
 
 def _few_of_each(listing: Listing) -> list[Path]:
-    """Return the files to read. If a folder has over 24 files with one extension, read the first `LOOKED_INTO`."""
+    """Return the files to read. Of over 24 files with the same folder and extension, read the first `LOOKED_INTO`."""
     kinds = defaultdict[tuple[Path, str], list[Path]](list)
     for file in listing.files:
         kinds[file.parent, suffix(file)].append(file)

@@ -34,7 +34,7 @@ _ROWS = 1 << 14
 _PAIRS = 1 << 17
 
 Pairs = tuple[IntArray, IntArray]
-# Number of rows per block. Hashes are compared in as many ranges as there are blocks.
+# Number of rows per block. Hashes are divided into as many ranges as there are blocks, and compared range by range.
 RANGE = 1 << 16
 # Large buckets are divided six times. Of pairs with Jaccard .8, one in 460 never shares a key: (1 - .8**2)**6.
 _SPLITS = 6
@@ -112,7 +112,10 @@ def _candidates(packed: UIntArray, row_bits: int, *, all_large: bool) -> Iterato
 
 
 def _weigh(sets: Gathered, candidates: Iterator[Pairs], threshold: float, report: Reporter) -> Iterator[Pairs]:
-    """Yield the near duplicates among the candidates. No pair occurs twice within a batch of candidates."""
+    """Yield the near duplicates among the candidates, as pairs (i, j), i < j.
+
+    A pair is yielded only once per batch of candidates.
+    """
     sizes = sets.counts
     for i, j in candidates:
         report.check()
@@ -182,7 +185,7 @@ def near_sets(sets: Gathered, live: IntArray, threshold: float, report: Reporter
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """Settings for `_prefixes`: threshold, and how to sort members. seen: counts of members, see `_rarity`."""
+    """Settings for `_prefixes`. threshold: minimum Jaccard. seen: counts to sort members by, see `_rarity`."""
 
     threshold: float
     row_bits: int
@@ -190,10 +193,10 @@ class _Order:
 
 
 def _bounds(entries: Sequence[UIntArray], row_bits: int) -> list[int]:
-    """Return the starts of the ranges of hashes, followed by the end of the last range.
+    """Divide the hashes into ranges. Return the start of each range, followed by the end of the last range.
 
-    The largest block has about the same number of entries in each range. Ranges of equal width would not achieve this,
-    because among equally rare members, a prefix has the members with the lowest hashes.
+    Ranges have different widths, so that each has about the same number of entries of the largest block. Low hashes
+    have more entries, because a prefix prefers them among members that are equally rare.
     """
     hashes = max(entries, key=len) >> np.uint64(row_bits)
     inner = hashes[np.arange(1, len(entries)) * len(hashes) // len(entries)] if len(hashes) else hashes

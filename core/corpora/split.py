@@ -7,8 +7,9 @@ without case, an opening mark, or an item's letter in brackets. 。！？ always
 A full stop does not end a sentence
 - after a title or a reference word (Dr. Sec. Fig. v. vs. cf. e.g. bzw. Sr. ...), or after a word with its number (No.
   4, Art. 5, Ziff. 3, temp. 37.2);
-- after single letters (J. Smith, U.S. Army, b.i.d.), unless a common opener follows: a word that often begins a
-  sentence (U.S. The ...);
+- after single letters (J. Smith, U.S. Army), unless the letter is a label (Annex A.) or a common opener follows: a word
+  that often begins a sentence (U.S. The ...);
+- after a dosage abbreviation (b.i.d.), unless a capital follows;
 - after Inc. Ltd. etc. a.m. and similar abbreviations, unless a common opener follows;
 - after a number at the start or after a colon (1. The patient; Diagnosis: 1. Anemia);
 - in a date (12. 3. 2019), or in a German ordinal, recognised by the word before it (am 3. Tag, im 2. Stock).
@@ -135,7 +136,7 @@ def _ends_by_word(text: str, start: int, match: re.Match[str], following: str) -
     word = _last_word(text, low, match.start())
     before = text[low : match.start() - len(word)].rstrip()
     first_word = re.split(r"\W", following, maxsplit=1)[0].lower()
-    opener = first_word in _OPENERS and not _INITIAL_NEXT.match(following)  # the A of "A. Smith" is not an article
+    opener = first_word in _OPENERS and not _INITIAL_NEXT.match(following)  # "A." is an initial, not an article
     lowered = word.lower()
     if lowered in _BEFORE_NUMBER:
         return not _NUMBERED.match(match["next"])

@@ -38,7 +38,7 @@ class Extract:
 
     pages: number of pages, None if the document has no fixed pages. blank: page numbers (from 1) of the pages without
     text. margins: number of lines that were left out because they are running heads or page numbers. remarks: notes on
-    other content that was left out. unmapped: number of letters within words that the PDF's font maps to no character.
+    other content that was left out. unmapped: number of letters (within words) that the font maps to no character.
     restored: number of these letters that were restored (see `pdf`).
     """
 

@@ -379,6 +379,9 @@ def _joined(text: str, following: str, words: Counter[str]) -> str:
 
 
 def _in_capitals(text: str, following: str) -> bool:
-    """Return True if a word divided at a line end and its neighbours are in capitals, as in disclaimers."""
+    """Return True if a word divided at a line end is in capitals, and so are the words beside it, as in disclaimers.
+
+    text: ends with the first half of the word. following: begins with the second half.
+    """
     about = (" ".join(text.rsplit(maxsplit=2)[-2:]), " ".join(following.split(maxsplit=2)[:2]))
     return all(part.isupper() for part in about)

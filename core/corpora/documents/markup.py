@@ -22,7 +22,7 @@ _BLOCKS = _words("""
     thead title tr ul
 """)
 _SILENT = _words("script style head template noscript svg math iframe object select textarea button nav")
-_MAIN = _words("main article")  # elements with the page's content; they end unclosed elements of `_SILENT`
+_MAIN = _words("main article")  # elements with the page's content; their start tags end unclosed elements of `_SILENT`
 _VOID = _words("area base br col embed hr img input link meta source track wbr")
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _XML_CHARSET = re.compile(rb"""<\?xml[^>]{0,200}?encoding=["']([\w.:-]{1,40})""")
@@ -55,7 +55,7 @@ class _Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         if self._silent:
-            # An end tag closes the unclosed elements inside it.
+            # The end tag of an element also closes the elements inside it that have no end tag.
             while tag in self._silent and self._silent.pop() != tag:
                 pass
             return

@@ -224,7 +224,7 @@ def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sen
 
 
 def _of_min(line: int, record: Mapping[str, object], ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of a row of JSON-MIN or CSV, which has the fields of both a task and its annotation."""
+    """Yield the sentences of a row in Label Studio's JSON-MIN or CSV, which has the fields of task and annotation."""
     own = ("annotator", "created_at", "updated_at", "annotation_id")
     text = _task_text({key: value for key, value in record.items() if key not in own}, ledger.options.text_column)
     if text is None:

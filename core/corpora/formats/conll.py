@@ -303,7 +303,7 @@ def looks_like_columns(head: str, *, table: bool = False) -> bool:
     """Return True if the lines of `head`, a file's first block, are columns of single words, as in CoNLL files.
 
     Nearly all lines must have the same number of columns, separated by tabs. Columns may also be separated by blanks if
-    there are empty lines, and if the last column has few different values. Prose and lists of names have many.
+    there are empty lines, and if the last column has few different values, unlike in prose and lists of names.
     table: True if the file may be a table of texts; empty lines are then required for columns separated by tabs too.
     """
     lines = [line.rstrip("\r") for line in head.split("\n")[:-1]]

@@ -51,9 +51,9 @@ class FileKind:
     """Format and layout of a file.
 
     format: a value of `ledger.Format`. container: how the file stores rows, see `_container`. columns: names of the
-    columns, () without columns. placed: True if the rows name the file and page from which their text comes.
-    others: names of further columns to keep, at most `MOST_KEPT`. cells: columns of tokens and tags in a table of
-    labelled tokens, None for any other file.
+    columns, () without columns. placed: True if rows name the file, and perhaps the page, from which their text
+    comes. others: names of further columns to keep, at most `MOST_KEPT`. cells: columns of tokens and tags in a table
+    of labelled tokens, None for any other file.
     """
 
     format: str
@@ -191,7 +191,7 @@ def named_in(record: Mapping[str, object], column: str | None) -> str | None:
     value = next((part[column] for part in _parts(record) if column in part), None) if column else None
     if not isinstance(value, str | int | float):
         return None
-    return clean(str(value).encode("utf-8", "ignore").decode()) or None  # without halves of surrogate pairs
+    return clean(str(value).encode("utf-8", "ignore").decode()) or None  # drops halves of surrogate pairs
 
 
 def values_in(record: Mapping[str, object], columns: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -54,7 +54,7 @@ def document_format(path: Path) -> str:
 
 
 def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of a document, in order. The report counts pages of a PDF, else paragraphs, as rows."""
+    """Yield the sentences of a document, in order. In the report, a row is a page of a PDF, or else a paragraph."""
     extract = Extract.read(ledger.answer(path) if ledger.answer else _answer(path, format, ledger))
     if extract.restored < extract.unmapped and ledger.first_pages is None:
         restore_from(extract, _words_of_all(ledger))
@@ -217,7 +217,7 @@ def _header(rows: Sequence[Any]) -> tuple[list[str], Sequence[Any]]:
 def _answer(path: Path, format: str, ledger: Ledger) -> Any:
     """Return the result of `reading.answer` for a document. The last result is cached.
 
-    A separate process reads the document, unless this process already serves to read untrusted files.
+    A separate process reads the document, unless the current process was itself started to read untrusted files.
     """
     stat = path.stat()
     request = (str(path), stat.st_mtime_ns, stat.st_size, format, ledger.options.encoding, ledger.first_pages)
@@ -236,8 +236,8 @@ _last: dict[object, Any] = {}
 def _asked(path: Path, format: str, options: ReadOptions, most: int | None, check: Callable[[], object]) -> Any:
     """Return the result of `reading.answer` for a document.
 
-    A separate process reads the document, unless this process already serves to read untrusted files. most: number of
-    pages to read, None for all. Errors: ReadError, ResourceError; any error of `check`.
+    A separate process reads the document, unless the current process was itself started to read untrusted files.
+    most: number of pages to read, None for all. Errors: ReadError, ResourceError; any error of `check`.
     """
     encoding = options.encoding if options.encoding != "utf-8" else None
     values: dict[str, Any] = {"path": str(path), "format": format, "encoding": encoding, "most": most}

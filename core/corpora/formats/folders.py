@@ -100,9 +100,9 @@ def _wanted(file: Path) -> bool:
 
 
 def _with_archives(path: Path, options: ReadOptions) -> tuple[dict[Path, str], str, ReadOptions, dict[str, str]]:
-    """Return the arguments of `_inside` for a folder, which lists its files and the files in its zip archives.
+    """Return the arguments of `_inside` (names, called, options, left_out) for a folder and the zip archives in it.
 
-    If the folder also has all files of an archive unpacked, the archive is ignored.
+    If the folder also has unpacked copies of all files of an archive, the archive is ignored.
     Errors: ReadError for too many archives; ReadError or PathError for a damaged archive. If `options.part` is
     `ALL_PARTS` (files that a user dropped on a page), a damaged archive is left out instead.
     """
@@ -120,7 +120,7 @@ def _with_archives(path: Path, options: ReadOptions) -> tuple[dict[Path, str], s
             left_out[name] = str(error).removeprefix(f"{archive.name}: ")
             continue
         inside = _offered_in(folder)
-        unpacked_beside = any(  # True if a folder beside the archive has a copy of every file in it
+        unpacked_beside = any(  # True if a folder beside the archive has copies of all files of the archive
             all((place / name).is_file() and cmp(file, place / name, shallow=False) for file, name in inside.items())
             for place in (archive.parent, archive.with_suffix(""))
         )

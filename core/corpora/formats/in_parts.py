@@ -27,7 +27,7 @@ _Read = Callable[[Iterable[Row], Ledger], Iterator[Sentence]]
 
 
 def pays(path: Path, ledger: Ledger) -> bool:
-    """Return True if several processes would read a file faster than one, and if its sentences are only stored."""
+    """Return True if several processes may read a file (`ledger.storing`), and would be faster than one process."""
     return ledger.storing and path.stat().st_size >= PAYS
 
 

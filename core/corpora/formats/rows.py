@@ -111,7 +111,7 @@ def _opens(line: Line, separator: str) -> bool:
 
 
 def rows_under(head: Heading, rows: Iterable[Line], ledger: Ledger) -> Iterator[Record]:
-    """Yield the rows of a table after its heading. rows: all lines of some rows, as `source.lines` yields them."""
+    """Yield the rows of a table after its heading. rows: lines of complete rows, as `source.lines` yields them."""
     cells = _table_rows(_Pushback(iter(rows), head.separator), ledger, gaps=False)
     return _named(head, (row for row in cells if row[0] > head.line), ledger)
 
@@ -412,8 +412,8 @@ class _Feed:
                 value, end = decoder.raw_decode(self.text, self.at)
             except (ValueError, RecursionError) as error:
                 left = len(self.text) - self.at
-                # Double the text before each new attempt to parse it. All attempts then parse at most about twice as
-                # much text as the value has.
+                # Double the text after each failed attempt to parse it. All failed attempts together then parse less
+                # than twice as much text as the value has.
                 if left > MAX_RECORD or not self._more(max(left, BLOCK_BYTES)):
                     raise ReadError(
                         self._name,
@@ -475,7 +475,7 @@ def look_through(path: Path) -> None:
 
 
 class _Bounded(io.BufferedReader):
-    """File that limits each read to its size. Otherwise Arrow would allocate gigabytes for a forged length."""
+    """File that never reads past its end. Otherwise Arrow would allocate gigabytes to read a forged length."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._owner = file  # keep a reference, because garbage collection would close the file

@@ -26,7 +26,8 @@ Region = tuple[int, int]
 # Function from a tool's offset to the index of a character; -1 if outside the text.
 Reading = Callable[[int], int]
 
-# Maximum number of rejected annotations that are located in a text. If there are more, the whole text counts as lost.
+# The possible positions of up to 50 rejected annotations are searched in a text. If more annotations are rejected, the
+# whole text counts as lost.
 _MOST_MISFITS = 50
 _BLANKS = re.compile(r"(?:\s|\\[nrt])+")  # In quotes, Label Studio writes a line break as the two characters \n.
 
@@ -41,7 +42,7 @@ class Span:
 
 
 def from_text(raw: str, line: int, doc: str | None, ledger: Ledger, at: int | None = None) -> Iterable[Sentence]:
-    """Return the sentences of a row of plain text: one, or several if rows are split; () for a row without text.
+    """Return the sentences of a row of plain text: one, or several if rows are split; () if it has no usable text.
 
     doc: name of the document. at: number of characters before the row in a .txt file, None for other files.
     """
@@ -461,7 +462,7 @@ def _characters(text: str) -> Reading:
 def _counted(text: str, units: Sequence[int]) -> Reading:
     """Return a function that converts a tool's offsets to indices of characters.
 
-    units: number of units as which the tool counts each character.
+    units: number of units that the tool counts for each character of `text`.
     """
     index = {total: i for i, total in enumerate(accumulate(units, initial=0))}
     return lambda offset: index.get(offset, -1)

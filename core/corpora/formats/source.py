@@ -226,7 +226,7 @@ def text_encoding(encoding: str, head: bytes) -> str:
 
 
 def refuse_known(name: str, head: bytes) -> None:
-    """Raise ReadError if a document or archive does not fit its extension, or if another file is of a binary format.
+    """Raise ReadError if a document or archive does not fit its extension, or if any other file is in a binary format.
 
     head: first 1,024 bytes of the file, or all of a shorter file.
     """

@@ -404,7 +404,7 @@ def _problem(columns: Sequence[str], found: Mapping[str, _Column], options: Read
 
 
 def _reported(column: _Column) -> bool:
-    """Return True if a column can be read, or if reading it will give the user a more exact error message."""
+    """Return True if reading a column will succeed, or will raise a more exact error message than `_problem` has."""
     if column.style is not None:
         return not column.style.syntax
     # The readers report numbers without names, and the scheme's detector reports mixed spellings with a line number.

@@ -152,7 +152,7 @@ def _unescaped(text: str) -> str:
 def _tokens(text: str, block: _Block, ledger: Ledger) -> list[tuple[int, int]] | None:
     """Return (start, end) of each row's token in the text. If a token is missing, reject the sentence and return None.
 
-    The part of a token (numbered 1-2.1) is searched from the start of the whole token (1-2).
+    A part of a token (numbered 1-2.1) is searched from the start of the whole token (numbered 1-2).
     """
     found, at, start = list[tuple[int, int]](), 0, 0
     for line, cells in block.rows:
