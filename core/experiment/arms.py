@@ -6,7 +6,8 @@ arms. A reference variant (such as `dictionary`) trains nothing: a run of anothe
 sets.
 
 To add an arm, add an entry to `_FIXED`. If its name includes a value (`skl:2`), add the entry to `_NAMED` instead.
-Strategies need no entry. An entry sets `without`, because sentences about the verdict use it. Then check in this file:
+Strategies need no entry. An entry states in `without` what `none` has instead; sentences about the verdict use this.
+Then check in this file:
 
 - `Arm.needs` and `_LACKS`, if the arm requires a corpus
 - `Arm.networks`, if the arm does not differ from `none` with some networks
@@ -43,7 +44,7 @@ CONTROLS = (RANDOM, CONTROL, "length-matched-random")  # baselines of selections
 WHOLE = "100%"
 # Prefix of the additional encoders in the option `axis`.
 ENCODER = "encoder:"
-# Other names of `none`: Murthy et al. 2018, Ma et al. 2023.
+# Names of `none` in papers: `monolingual` in Murthy et al. 2018, `base` in Ma et al. 2023.
 OTHER_NAMES = {"monolingual": NONE, "base": NONE}
 # The only method of rebuilding L_C that needs no PVI.
 AUGMENT = "dataaug"
@@ -99,16 +100,17 @@ class Arm:
     states: True if the network also reads the encoder's frozen states.
     assisting: SKL below which sentences of the assisting corpus are added to L_C; 0: none are added.
     rebuild: method that rebuilds L_C; "": L_C is not rebuilt.
-    rate: rate of the method, from 0 to 1; unused by `dataaug`.
-    lpft: True to train in two stages.
+    rate: share of mentions that the method changes, or for `low-share` share of sentences with a low-CEIM mention,
+        from 0 to 1; unused by `dataaug`.
+    lpft: True to train in two stages: first the classification head, then the whole tagger.
     without: what `none` has instead, in words, such as "random word vectors".
     encoder: encoder in place of the experiment's own.
     control: True for the control of another arm. A control replaces the other arm's sentences with the same number of
         random ones, its changed copies with unchanged ones, or its tagger with the plain span tagger.
     size: number of sentences in a training set of fixed size; 0: not fixed.
-    bin: CEIM bin from which `size` more sentences are added; "none": no sentences are added.
+    bin: CEIM bin from which `size` more sentences are added; "none" or "": no sentences are added.
     tagger: options of the arm's taggers that differ from those of `none`.
-    names: True if the arm's taggers use the experiment's dictionary.
+    names: True if the arm's taggers also see which words are in the experiment's dictionary.
     first: name of another labelled corpus that the arm's taggers train on before L_C.
     pseudo: SELF_TRAIN or DISTANT if the arm's taggers train on pseudo-labels of S_C. MLM then does not use S_C.
     reference: for a reference variant, the kind of run that finds the entities of the test sets.
@@ -261,7 +263,8 @@ def _reference(kind: str, value: str = "") -> Arm:
     return Arm(name=name, summary=line.summary(value), without=without, reference=kind, value=value)
 
 
-# DAPT trains on all of D_C except test leaks, near duplicates, and sentences that are too short or too long.
+# In these entries, `budget=WHOLE` selects all of D_C except test leaks, near duplicates, and sentences that are too
+# short or too long.
 _FIXED: Mapping[str, Arm] = {
     arm.name: arm
     for arm in (
@@ -466,7 +469,7 @@ def of_bias(names: Iterable[str]) -> bool:
 def complete(names: Sequence[str], given: Mapping[str, object], network: str, size: int = SIZE) -> tuple[str, ...]:
     """Return `names` in normal form, with the baselines that a verdict requires: `none` and the controls.
 
-    given: {option of the experiment: its value}; "" or () for a corpus that was not given.
+    given: {option of the experiment: its value}. If a corpus was not given, the value of its option is "" or ().
     size: number of sentences in the training set of a `low-share` arm.
     Errors: ConfigError for an unknown arm, for an arm whose corpora are missing, and for an arm that does not differ
     from `none` with `network`.
@@ -509,7 +512,7 @@ def cells(
 ) -> list[Cell]:
     """Return the variants of an experiment, in the order in which they are run.
 
-    encoders: encoders in addition to the experiment's own. Every arm is also run from these, except reference variants
+    encoders: encoders in addition to the experiment's own. Every arm is also run with these, except reference variants
         and estimates.
     size: number of sentences in the training set of a `low-share` arm.
     caps: numbers of tokens to use from a source corpus; with several numbers, there is one variant per number.
@@ -621,7 +624,10 @@ def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
 
 
 def against(cell: Cell) -> str:
-    """Describe the text or tagger of a control, such as "unchanged copies of the same sentences"; else return ""."""
+    """Return words for the text or tagger of a control, such as "unchanged copies of the same sentences".
+
+    Return "" if `_AGAINST` has no words for this variant.
+    """
     name = cell.arm.plain_name
     return _AGAINST.get(name) or _AGAINST.get(name.partition(":")[0], "")
 

@@ -9,8 +9,8 @@ highest cost per point, at the lower end of its interval, is below the lowest co
 variant is the cheapest overall if it is the cheapest in machine time and costs a person no more per point than any
 other variant. If different variants are the cheapest in machine time and in a person's time, the sentence names both.
 
-If all variants have equal gains and costs, one is named in at most 5% of cases: only if an interval misses the true
-gain, and in at least 95% of cases no interval does.
+If all variants have equal gains and costs, none of them is the cheapest. One is then named only if an interval misses
+the true gain, which happens in at most 5% of experiments.
 """
 
 from collections.abc import Callable, Sequence
@@ -72,7 +72,10 @@ class Way:
         return f"{self.name} ({interval} in {machine} of machine time{person * _asks(ways)})"
 
     def repeated(self, times: int) -> "Way":
-        """Return a copy with the interval expected for `times` as many replicates, if the gain stays the same."""
+        """Return a copy with the interval that is expected if there are `times` times as many replicates.
+
+        The gain is assumed to stay the same.
+        """
         one = self.estimate
         shrunk = sqrt((one.falling / times + one.fixed) / max(one.falling + one.fixed, 1e-12))
         lo, hi = self.gain - (self.gain - self.lo) * shrunk, self.gain + (self.hi - self.gain) * shrunk
@@ -168,7 +171,10 @@ def _cheapest_in(whose: str, way: Way, ways: Sequence[Way]) -> str:
 
 
 def _free(ways: Sequence[Way]) -> str:
-    """Return a sentence that lists the variants that may gain without a person's time; "" if there are none."""
+    """Return a sentence that lists the variants that cost no person's time and whose interval extends above 0.
+
+    Return "" if there are none.
+    """
     names = [way.name for way in ways if way.hi > 0 and not way.person_seconds]
     return f"These variants take none of your time and may gain: {_listed(names)}." if names else ""
 

@@ -2,9 +2,9 @@
 
 All options are checked before any run starts.
 
-If an arm has only one selection (S_C) and one pre-training, several taggers trained after it are not independent
-samples. Their scores show how much taggers vary. They do not show how much the result would vary with another selection
-and another pre-training (SOURCES.md, Replicates).
+If an arm has only one selection (S_C) and one pre-training, its taggers are not independent samples. Their scores show
+how much taggers vary. They do not show how much the result would vary with another selection and another pre-training
+(SOURCES.md, Replicates).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -63,7 +63,7 @@ _SMALLEST = (None, "", 0, "0", (0,), [0], ("0",), ["0"])
 
 
 def _listed(given: object) -> object:
-    """Return the value of `cap_tokens` with a single number as a tuple; () for the values in `_SMALLEST`."""
+    """Return `given`, a value of the option `cap_tokens`, as a tuple; () if it is in `_SMALLEST`."""
     if given in _SMALLEST:
         return ()
     return (given,) if isinstance(given, int | str) else given
@@ -254,9 +254,9 @@ class ExperimentConfig(Config):
     def settled(self) -> Self:
         """Return the options with `weights`, `edition`, `imports` and the dimension of word vectors filled in.
 
-        Errors: ModelError if an encoder is missing and downloads are not allowed, or if a ready model cannot be used;
-        PathError if a ready model may not be read; ConfigError if imported vectors are unknown, or if a dictionary has
-        the same content as a held-out corpus; CorpusError if a dictionary is missing.
+        Errors: ModelError if an encoder is missing and downloads are not allowed, or if the model of an arm
+        zero-shot:FOLDER cannot be used; PathError if that model may not be read; ConfigError if imported vectors are
+        unknown, or if a dictionary has the same content as a held-out corpus; CorpusError if a dictionary is missing.
         """
         self._check_names(lambda name: Library(home()).find(name).fingerprint)
         named = (
@@ -275,9 +275,10 @@ class ExperimentConfig(Config):
 
     @property
     def keep(self) -> Options:
-        """Option `keep: last` of all fine-tuning, for the network `encoder` with the preset `quick`; else {}.
+        """Options {"keep": "last"} of all fine-tuning, for the network `encoder` with the preset `quick`; else {}.
 
-        With this network and preset, F1 of the last epoch varies less with the seed than F1 of the best epoch.
+        With this option, a tagger keeps its last epoch. In these runs, F1 of the last epoch varies less with the seed
+        than F1 of the best epoch.
         """
         measured = self.network == "encoder" and self.tagger_preset == "quick" and "preset" not in self.finetune
         return {"keep": "last"} if measured else {}
@@ -362,7 +363,7 @@ class ExperimentConfig(Config):
     @field_validator("strategies")
     @classmethod
     def _strategies(cls, strategies: dict[str, Options]) -> dict[str, Options]:
-        """Check the options of each strategy and return the given ones in normal form. Errors: ConfigError."""
+        """Check each strategy's options and return those that the user gave, in normal form. Errors: ConfigError."""
         by_strategy = {}
         for name, own in strategies.items():
             try:
@@ -538,7 +539,7 @@ class ExperimentConfig(Config):
 
     @property
     def tagger(self) -> Options:
-        """Fine-tuning options for the network, which all arms share: its name, unless it is the default, and its size.
+        """Fine-tuning options that set the network of all arms: its name, unless it is the default, and its size.
 
         The size is fixed so that an arm that adds labels of another corpus does not get a larger network.
         """
@@ -551,7 +552,7 @@ class ExperimentConfig(Config):
 
     @property
     def held_out(self) -> tuple[str, ...]:
-        """Corpora, in addition to dev, whose sentences count as test leaks if they occur in other text."""
+        """Test sets and held-out corpora. Sentences of other text are test leaks if they occur in these or in dev."""
         return tuple(dict.fromkeys((self.test, *self.also_test, *self.holdout)))
 
     @property

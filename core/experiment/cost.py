@@ -138,7 +138,7 @@ class Seconds:
 
     measured: result of `calibrate`.
     corpora: {role, such as "domain": corpus}.
-    firsts: {CORPUS of an arm transfer:CORPUS: the corpus}.
+    firsts: {name in an arm such as `transfer:NAME`: corpus with this name}.
     others: {encoder of the option `axis`: its `calibrate` result}.
     speeds: speeds measured in finished runs; None: use the speeds in `measured`.
     dictionary: corpora of the option `dictionary`.
@@ -200,7 +200,8 @@ class Seconds:
     def select(self, cell: Cell, replicate: Replicate) -> float:
         """Return the estimated seconds of a selection.
 
-        Flags are computed once per experiment, embeddings once per encoder, and scores once per strategy and seed.
+        Test leaks and near duplicates are flagged once per experiment. Embeddings are computed once per encoder, and
+        scores once per strategy and seed.
         """
         name, drawn = cell.arm.strategy, str(replicate.draw)
         own = self.config.strategies.get(name, {})
@@ -363,13 +364,13 @@ class Seconds:
         pieces = self._read(train).pieces / len(train)
         if arm and arm.assisting:
             other = self._read(self.corpora["assisting"])
-            # Every step reads as many assisting sentences as sentences of L_C.
+            # Every training step uses as many assisting sentences as sentences of L_C.
             return Read(sentences=n, pieces=n * (pieces + other.pieces / other.sentences))
         grown = n * (2 if arm and arm.rebuild == AUGMENT else 1 + arm.rate if arm and arm.rebuild in GROWS else 1)
         return Read(sentences=round(grown), pieces=grown * pieces)
 
     def _borrowed(self, cell: Cell, seeds: int) -> float:
-        """Return the estimated seconds before training: for word vectors, frozen states, or flags of another corpus.
+        """Return the estimated seconds to learn word vectors, compute frozen states, or flag leaks in another corpus.
 
         seeds: number of taggers, each of which computes its own frozen states.
         """
@@ -397,7 +398,7 @@ class Seconds:
         return estimate.mlm(speed, settings, sentences=sentences, tokens=tokens, held_out=held_out).expected
 
     def _reads(self, cell: Cell) -> tuple[int, float]:
-        """Return (number of sentences, number of tokens) of a variant's MLM text, before flagged ones are removed."""
+        """Return (number of sentences, number of tokens) of a variant's MLM text, including flagged sentences."""
         if cell.arm.source:
             per_token = sum(map(len, self.sources)) / sum(corpus.n_tokens for corpus in self.sources)
             return round(self._cap(cell) * per_token), float(self._cap(cell))
@@ -420,7 +421,10 @@ class Seconds:
         return self.corpora[name].n_tokens * self.measured.pieces[name]
 
     def _read(self, corpus: Corpus) -> Read:
-        """Return the amount of text in one pass of a tagger over a labelled corpus, with neighbouring sentences."""
+        """Return the amount of text that a tagger reads in one pass over a labelled corpus.
+
+        This includes the parts of neighbouring sentences that the tagger reads as context.
+        """
         neighbours = 2 * self.config.tagger_settings.context * len(corpus)
         pieces = self._tagger(self.config.tagger_settings).pieces
         return Read(sentences=len(corpus), pieces=corpus.n_tokens * pieces + neighbours)

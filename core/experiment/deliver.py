@@ -116,7 +116,10 @@ def model_folder(run_id: str) -> Path:
 
 
 def words_held(run_id: str) -> tuple[int, int]:
-    """Return (number of training words in a model's folder, number of these that occur once)."""
+    """Return (number of words in the word list of a model, number of these that occur only once in its training text).
+
+    Return (0, 0) if the model has no word list.
+    """
     return count_words(model_folder(run_id))
 
 
@@ -287,7 +290,7 @@ def _types(base: ArmRow | None, main: ArmRow | None) -> list[TypeScores]:
     """Return the scores of baseline and main variant per entity type; [] if a variant or a file is missing."""
     with suppress(RunError, CorpusError):
         if base and main:
-            # If halves are swapped, replicates have different test sets.
+            # If halves are swapped, replicates have different test sets. Take only the first replicate.
             lines = [row.finetunes[:1] if row.halves_runs else row.finetunes for row in (base, main)]
             return taggers.by_type(*([store().get(run) for run in line] for line in lines))
     return []

@@ -120,7 +120,7 @@ def choice_options() -> dict[str, object]:
     chosen = choice_now()
     config = SelectConfig.parse(dict(selections.run_of(chosen.id).manifest.config)) if chosen else None
     if config and config.strategy in arms.CONTROLS:
-        config = None  # A random selection is the baseline, so it cannot be tested against it.
+        config = None  # A random selection cannot be tested, because it is itself the baseline.
     strategy = config.strategy if config else DEFAULT_STRATEGY
     same = config.model_dump(include=_SAME, exclude_defaults=True, mode="json") if config else {}
     return {

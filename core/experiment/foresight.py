@@ -29,7 +29,7 @@ from core.tagging import evaluations
 
 # Number of bootstrap samples of the sentences; enough to estimate a spread.
 FEW_DRAWS = 200
-# Number of runs, the newest ones, from which the spread is measured.
+# The spread is measured from at most this number of runs, the newest ones.
 NEWEST = 8
 # Taggers per replicate in proposed plans; about the best number on two corpora (`bench_variance`).
 SEVERAL = 4
@@ -210,9 +210,10 @@ def repeated(config: ExperimentConfig, n: int) -> ExperimentConfig:
 
 
 def with_times(config: ExperimentConfig, times: int) -> ExperimentConfig:
-    """Return the options of the same experiment with `times` as many replicates in total.
+    """Return the options of the same experiment with `times` times as many replicates in total.
 
-    The new experiment has no interim analyses. They could end it before the differences of all variants are settled.
+    The new experiment has no interim analyses, because it could then end before the differences of all variants are
+    settled.
     """
     return config.model_copy(update={"seeds": _seeds(config, times * len(config.seeds)), "looks": ()})
 
@@ -332,9 +333,9 @@ def _spread(config: ExperimentConfig, home: Path) -> Spread:
 
 
 def _swapped(marks: tuple[str, ...], home: Path) -> Iterator[Resampled]:
-    """Yield the difference between each further pre-trained variant and the first, in experiments with swapped halves.
+    """Yield the differences of pre-trained variants to the first pre-trained variant of the same experiment.
 
-    Only the `NEWEST` finished experiments with the same train, dev and test sets are read.
+    The `NEWEST` finished experiments with swapped halves and the same train, dev and test sets are read.
     marks: fingerprints of these sets.
     """
     store = RunStore(home)
@@ -391,7 +392,7 @@ def _inputs(run: Run, *names: str) -> tuple[str | None, ...]:
     return tuple(run.manifest.inputs.get(name) for name in names)
 
 
-TOO_MANY, TOO_LONG = 60, 200  # proposed plans have at most this many replicates, and hours
+TOO_MANY, TOO_LONG = 60, 200  # A proposed plan has at most 60 replicates and takes at most 200 hours.
 Spreads = Spread | tuple[Spread, ...]
 
 
@@ -401,7 +402,7 @@ def _not_known(n: int) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """Spread and speed on which an experiment's forecast is based. The verdict uses the same, so that both agree.
+    """Spread and speed on which an experiment's forecast is based. The verdict uses the same spread and speed.
 
     spread: spread of taggers trained on these labels; None: use the spread of the difference itself.
     seconds: function of n that returns the remaining seconds until n replicates have finished. If it returns None, the
@@ -417,8 +418,9 @@ UNKNOWN = Outlook()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """A difference between variants that may still be open, after n replicates or taggers (of each task, in a study).
+    """A difference between variants that may be open, which means that it was not detected.
 
+    n: number of replicates or taggers so far; for a study, per task.
     effect: planned gain to detect, in points. The observed difference must not be used instead, because a difference
         that was not detected is mostly chance.
     interval: 95% confidence interval of the difference, in points.
@@ -484,13 +486,19 @@ class Open:
         return f"{further}{each} ({wanted:,} in all), about {duration(self.seconds(wanted))}"
 
     def seconds(self, wanted: int) -> float:
-        """Return the seconds until `wanted` replicates have finished: forecast, or if unknown extrapolated."""
+        """Return the seconds until `wanted` replicates have finished.
+
+        Without a forecast, they are extrapolated from the hours so far.
+        """
         forecast = self.outlook.seconds(wanted)
         return 3600 * self.hours / max(self.n, 1) * (wanted - self.n) if forecast is None else forecast
 
 
 def spread_of(estimate: Estimate | None, n: int, outlook: Outlook, *, swapped: bool) -> Spread | None:
-    """Return the spread to forecast a difference with: from `outlook` if known, else from `estimate` itself."""
+    """Return the spread on which to base a forecast of a difference.
+
+    It is the spread of `outlook`. If that is unknown, it is computed from the difference itself (`estimate`).
+    """
     if outlook.spread or estimate is None or n < 2:
         return outlook.spread
     return of_estimate(estimate, n, swapped=swapped)
@@ -501,7 +509,7 @@ def settled_by(open_: Open, each: str = "") -> str:
     gain = f"a true gain of {gain_in_words(open_.effect)}"
     if open_.ruled_out or open_.has_power:
         why = (
-            "the whole interval of the true difference is below it"
+            "the whole range of the true difference is below it"
             if open_.ruled_out
             else "this comparison would detect it"
         )

@@ -150,7 +150,7 @@ def evaluations_of(line: FinishedLine) -> list[Evaluation]:
 
 
 class Changed(NamedTuple):
-    """Numbers of mentions that rebuilding changed, and that the options asked it to change; means over replicates."""
+    """Number of mentions that rebuilding changed, and number that its options requested; means over replicates."""
 
     changed: int
     wanted: int
@@ -209,7 +209,7 @@ def no_line_learnt(lines: Sequence[FinishedLine], collapsed: Collapsed) -> bool:
 
 
 def collapsed_words(cell: Cell, control: Cell | None, collapsed: Collapsed) -> str:
-    """Return words that list the seeds whose tagger learnt nothing, of a variant, its baseline and its control.
+    """Return words that list, for a variant, its baseline and its control, the seeds whose tagger learnt nothing.
 
     Return "" if all learnt something.
     """
@@ -375,7 +375,10 @@ def _with_collapsed(
     controls: Mapping[Cell, Cell],
     seeds: Collapsed,
 ) -> list[Judgement]:
-    """Return the verdicts with the seeds that learnt nothing added. If no tagger learnt anything, replace them all."""
+    """Return the verdicts, with the seeds whose tagger learnt nothing added to the reason.
+
+    If no tagger of any variant learnt anything, all answers are removed.
+    """
     if no_line_learnt(lines, seeds):
         words: list[Word] = ["not tested" if line.cell.arm.reference else "nothing learnt" for line in lines]
         return [
@@ -676,7 +679,7 @@ def multipliers(
 ) -> Multipliers | None:
     """Measure how much random text and how many labels the claim's selection replaces (SOURCES.md, Multipliers).
 
-    sizes: numbers of sentences of the parts of L_C, the last of them all of L_C. Return None if the option
+    sizes: sizes of the parts of L_C in sentences, ascending; the last is the size of L_C. Return None if the option
     `multipliers` is not set, or if no tagger learnt anything.
     """
     claim = config.claimed
@@ -701,7 +704,7 @@ def multipliers(
 
 
 def _no_surer(worth: Worth | None, answer: Answer | None) -> Worth | None:
-    """Remove the lower bound of `worth` unless `answer` is "yes", so that no sentence contradicts the verdict."""
+    """Return `worth` without its lower bound unless `answer` is "yes", so that no sentence contradicts the verdict."""
     return replace(worth, lo=None) if worth and answer != "yes" else worth
 
 

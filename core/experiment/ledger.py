@@ -20,7 +20,7 @@ def earlier_analyses(run: Run, store: RunStore) -> list[EarlierAnalysis]:
     one by one. An earlier analysis of the same claim also counts. Its seeds or other options are different, because a
     run with the same options would have been reused.
     """
-    if run.manifest.parent:  # The run belongs to a study, and the study lists its earlier analyses.
+    if run.manifest.parent:  # The run belongs to a study. Only the study itself lists earlier analyses.
         return []
     own = _tests(run)
     finished = [each for each in store.list("experiment", "study", state="succeeded") if own & _tests(each)]

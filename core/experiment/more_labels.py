@@ -68,7 +68,7 @@ def seconds_per_sentence(store: RunStore) -> float | None:
 
 
 def gain(line: MoreLabels, none: Sequence[Run], taggers: int, store: RunStore) -> Forecast | str:
-    """Return the bootstrap samples of an estimate; if no estimate is possible, the reason in words.
+    """Return random draws of the estimated F1 and its gain; if no estimate is possible, the reason in words.
 
     none: `finetune` runs of `none`. taggers: number of taggers per replicate.
     Errors: CorpusError; RunError if a run or its evaluation is missing.

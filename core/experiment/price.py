@@ -38,7 +38,7 @@ class Price:
 def price(found: Run, added: Sequence[Run], reference: str, store: RunStore) -> Price:
     """Return the cost of using a variant once: that of one tagger and of the runs that this tagger needs.
 
-    found: the replicate's `finetune` run, or the run of a reference variant. added: the runs that `found` needs.
+    found: a `finetune` run of the variant, or the run of a reference variant. added: the runs that `found` needs.
     reference: kind of a reference variant's run; "" for other variants.
     """
     own = sum(durations.by_kind([found], store).values())
@@ -77,7 +77,11 @@ def _downloads(finetune: Run, store: RunStore) -> str:
 
 
 def _encoder(name: str, store: RunStore) -> str:
-    """Return an encoder's name or folder in words; "" if it is a bundled encoder or was trained here from one."""
+    """Return an encoder's name or folder in words; "" if it is bundled with Winnow or was made in this project.
+
+    name: name or folder of the encoder. It may also be the id of a pre-training run; then the encoder is the one from
+    which this pre-training started.
+    """
     while is_run_id(name):
         name = store.get(name).manifest.config["init"]
     if name in (BUNDLED, TINY):

@@ -126,7 +126,7 @@ def _zero_shot_options(value: str, config: Asked) -> Options:
 
 
 def _zero_shot_seconds(value: str, seconds: Timed) -> float:
-    """Return the estimated seconds to tag dev and test sets with a ready model.
+    """Return the estimated seconds to tag dev and test sets with the token classifier in the folder `value`.
 
     The estimate is the time of the experiment's encoder, scaled by the sizes of both models. The sizes do not include
     the embeddings of the vocabulary, because each word piece uses only one row of them.

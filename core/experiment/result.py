@@ -92,8 +92,8 @@ class ArmRow:
     also: scores on further test sets.
     collapsed: seeds whose tagger learnt nothing.
     unseen_f1: F1 per seed without test sentences that are also in the training set; () if there are no such sentences.
-    changed, wanted: numbers of mentions that rebuilding L_C changed, and that the options asked it to change; means
-        over replicates.
+    changed, wanted: number of mentions that rebuilding L_C changed, and number that its options requested; means over
+        replicates.
     low_share, mentions: for a training set drawn by CEIM, the share of mentions with low CEIM and the number of
         mentions with a CEIM; means over replicates.
     seconds, labels, downloads: cost of using the variant once (`price.py`); None in results of earlier versions.
@@ -658,7 +658,10 @@ _NUMBER = re.compile(
 
 
 def without_number(text: str) -> str:
-    """Return a stored sentence without the number of replicates, which the verdict computes from another spread."""
+    """Return a stored sentence without the number of further replicates that earlier versions wrote into it.
+
+    The verdict now computes this number from another spread, so the stored number could contradict it.
+    """
     return _NUMBER.sub(
         r"the \2 so far, which differ by \1 points (sd), are too few to settle a difference of \3.", text
     )

@@ -40,8 +40,8 @@ Part = tuple[int, int]
 class Labels:
     """Options of the runs that prepare an arm's labels: parts of L_C, assisting sentences, a rebuilt L_C.
 
-    job: returns the corpora and runs the audits on which the options depend. If an experiment is only planned, the job
-        only finds finished audits.
+    job: returns the corpora, and executes the audits (searches for test leaks) on which the options depend. If an
+        experiment is only planned, the job only finds finished audits.
     """
 
     def __init__(self, config: ExperimentConfig, job: Job, barred: Sequence[str] = ()) -> None:
@@ -142,8 +142,8 @@ class Stages:
     def __init__(self, config: ExperimentConfig, job: Job, pool: str = "") -> None:
         """pool: fingerprint of all pooled sentences, if `config` uses one half of them; else "".
 
-        Of the text to train on, only T_C may contain pooled sentences.
-        The attribute `firsts` is {CORPUS of an arm transfer:CORPUS: the corpus}.
+        All text to train on is used without pooled sentences, except T_C and the training set.
+        The attribute `firsts` is {name in an arm such as `transfer:NAME`: corpus with this name}.
         Errors: ConfigError if no corpus has the name that an arm gives.
         """
         self.config, self.job, self.pool = config, job, pool
@@ -278,7 +278,7 @@ class Stages:
         return texts
 
     def source(self, cell: Cell) -> Corpus | None:
-        """Return the text of its source on which a variant trains; None if the variant has no source corpus."""
+        """Return the text of a source corpus that a variant trains on; None if the variant has no source corpus."""
         learns = cell.arm.source and not self.imported(cell.arm)
         return self.sources[self.named[cell.arm.source].fingerprint, cell.budget] if learns else None
 
@@ -391,7 +391,7 @@ class Stages:
         return reference_options(cell.arm.reference, cell.arm.value, self.config)
 
     def _borrowed(self, cell: Cell, pretrain: Run | None) -> Options:
-        """Return the fine-tuning options of a variant that differ from those of `none`, without those for labels."""
+        """Return the fine-tuning options that a variant's arm sets, except those for assisting sentences and S_C."""
         arm = cell.arm
         options: Options = {}
         # Random word vectors must have the same dimension as learnt vectors.

@@ -64,7 +64,7 @@ EDITION = "2"  # increase this number if a change of the code gives a different 
 
 
 def _same(name: str) -> Any:
-    """Return a copy of an experiment's option `name`, for the options of a study."""
+    """Return a copy of the option `name` of `ExperimentConfig`, for use as an option of `StudyConfig`."""
     return copy(ExperimentConfig.model_fields[name])
 
 

@@ -54,8 +54,8 @@ SIZES = (1000, 500, 300, 200, 100)
 def stage_options(lines: Iterable[str], before: Mapping[str, Options] | None = None) -> dict[str, Options]:
     """Parse options of stages, one per line: `pretrain.epochs=4` becomes {pretrain: {epochs: 4}}.
 
-    Options of strategies have one more part: `strategies.knn.neighbours=10`. before: options to which the lines are
-    added, or which they replace. Errors: ConfigError.
+    An option of a strategy also names the strategy: `strategies.knn.neighbours=10`. before: earlier options; a line
+    adds an option or replaces its earlier value. Errors: ConfigError.
     """
     options = {stage: dict(before[stage]) for stage in STAGES if before and stage in before}
     for line in filter(None, map(str.strip, lines)):
@@ -181,8 +181,9 @@ def cost_if_known(options: Mapping[str, object]) -> Cost | None:
 def seconds_by_arm(options: Mapping[str, object], further: Iterable[str] = ()) -> dict[str, float]:
     """Return {arm: estimated seconds} of an experiment, as if none of its runs had finished.
 
-    further: arms that the experiment does not have. For each, the seconds that it would add are included, with those of
-    its controls. Arms that do not fit the options are left out. Return {} if this machine's speed was not measured.
+    further: arms that the experiment does not have. Their seconds are the additional seconds of the experiment with
+    this arm and its controls. Arms that do not fit the options are left out.
+    Return {} if this machine's speed was not measured.
     """
     known = store().list("calibrate", "pretrain", "finetune", state="succeeded")
     return _seconds_by_arm(json.dumps(dict(options)), tuple(further), tuple(run.id for run in known))

@@ -182,7 +182,7 @@ class Finding:
 
     @property
     def parts(self) -> list[str]:
-        """Those of `what`, `sure` and `next` that are not empty."""
+        """The texts `what`, `sure` and `next`, without empty ones."""
         return [part for part in (self.what, self.sure, self.next) if part]
 
 
@@ -284,8 +284,9 @@ def _ledger(result: ExperimentResult | StudyResult) -> str:
 
 
 def main(result: ExperimentResult) -> ArmRow | None:
-    """Return the row on which the experiment's verdict is based: the claim's row, else that with the surest verdict.
+    """Return the row on which the experiment's verdict is based.
 
+    It is the claim's row. Without a claim, it is the row with the surest verdict.
     Return None if no row has a verdict, or if the claim's row has none.
     """
     judged = [row for row in result.leaderboard if row.verdict in JUDGED]
@@ -417,7 +418,7 @@ def _unlearnt(row: ArmRow, rows: Sequence[ArmRow]) -> Unlearnt:
 def difference_in_words(delta: float, interval: tuple[float, float], to: str) -> str:
     """Return sentences that state a difference and its confidence interval.
 
-    to: words for what it is a difference to, such as "to no further pre-training".
+    to: words for the variant that was compared with, such as "to no further pre-training".
     """
     low, high = map(points, interval)
     return (
@@ -757,7 +758,7 @@ def study_answer(result: StudyResult) -> list[str]:
 def _answered(result: StudyResult, of: Asked) -> str:
     asks, rows = question(result, of), forest_rows(result, of)
     n, named, answer = len(result.tasks), {row.name: row for row in rows if row.answer}, asks.these.answer
-    assert answer  # It is None only if no tagger learnt anything; that case returned above.
+    assert answer  # `answer` is None only if no tagger learnt anything; that case returned above.
     where = "on this task" if n == 1 else f"on these {n} tasks on average"
     these = f"{_capital(subject(result, of))} {_DID[answer]} {where}: {named[THESE].points} points of F1 over "
     if asks.others is None or not asks.others.answer:
@@ -773,7 +774,7 @@ def of_study(result: StudyResult) -> Finding:
     main: Asked = "choosing" if result.choosing else "reading"
     of, asked = subject(result, main), question(result, main)
     n, answer = result.replicates, asked.these.answer
-    assert answer  # It is None only if no tagger learnt anything; that case returned above.
+    assert answer  # `answer` is None only if no tagger learnt anything; that case returned above.
     where = "on this task" if len(result.tasks) == 1 else f"on these {len(result.tasks)} tasks on average"
     unsettled = _unsettled_study(result, asked)
     words: dict[Answer, Word] = {"yes": "Helped", "worse": "No", "no evidence": open_word(unsettled)}

@@ -158,7 +158,7 @@ class Report(Reported):
     overlap_in_short: the same in one sentence, for the first page.
     multipliers: number of labels or amount of text that the selection replaces, in words.
     weakest: sentence on the entity type that is missed most often.
-    beside: results of runs without training on the same test set that are not in `rows`.
+    beside: scores of other runs on the same test set. These runs trained nothing and are not in `rows`.
     more_labels: estimates of F1 with more labels.
     cheapest: sentences on the variant that gains most points of F1 per minute.
     """
@@ -343,7 +343,7 @@ def _compared(report: Report) -> list[Part]:
         counted |= {row.arm: f" {row.drawn_words}." for row in report.rows if row.drawn_words}
         named = {row.arm: f"{row.about}{counted.get(row.arm, '')}" for row in report.rows}
         parts.append(Items(list(named.items())))
-    n = len(report.seeds)  # If the plan ended early, variants whose seeds are all trained in one run have more.
+    n = len(report.seeds)  # If the plan ended early, variants that train all seeds in one run have more seeds.
     longer = [f"; {line_name(row)} {len(row.micro_f1)} times" for row in report.rows if len(row.micro_f1) > n]
     trained = "Every variant that is trained" if any(row.reference for row in report.rows) else "Every variant"
     alike = (
@@ -405,7 +405,7 @@ def _estimates(lines: Sequence[MoreLabels]) -> list[Part]:
 
 
 def _beside(lines: Sequence[Reference]) -> list[Part]:
-    """Return a table with the scores of runs without training on the same test set; [] if there are none."""
+    """Return a table of the scores of other runs on the same test set, which trained nothing; [] if there are none."""
     cells = [(line.about, f"{line.f1:.2f}", line.against_none) for line in lines]
     return [Table(("Without training", "Score", "Difference to none (interval)"), cells, (1, 2))] if cells else []
 
@@ -476,7 +476,8 @@ def study_document(report: StudyReport, cover: Cover) -> Document:
         question_asked = f"Is a program with {result.arm} better at finding entities in {names}?"
     first: list[Part] = []
     second: list[Part] = []
-    answers = study_answer(result)  # One per question, then a note if needed; only one if no tagger learnt anything.
+    # There is one answer per question, and a note may follow. If no tagger learnt anything, there is one sentence.
+    answers = study_answer(result)
     for number, of in enumerate(asked(result)):
         drawn, cells = _question_parts(result, of)
         first += [Heading(heading(result, of)), *drawn]
@@ -507,7 +508,10 @@ def _study_compared(report: StudyReport) -> str:
 
 
 def _question_parts(result: StudyResult, of: Asked) -> tuple[list[Part], list[Part]]:
-    """Return (interval plot for a question; table for it, with a sentence on the data that would settle it)."""
+    """Return two lists of parts for a question: the interval plot, and the table of its values.
+
+    If the question is open, a sentence after the table states which data would settle it.
+    """
     rows = forest_rows(result, of)
     shown = [
         Interval(
