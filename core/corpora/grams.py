@@ -92,7 +92,7 @@ class WordHasher:
 class Lookup:
     """A fixed set of hashes with a fast membership test.
 
-    A table of the first 22 bits excludes most hashes that are not in the set. The others need a binary search.
+    A table of the first 22 bits excludes most hashes that are not in the set. Only other hashes need a binary search.
     """
 
     def __init__(self, values: UIntArray) -> None:

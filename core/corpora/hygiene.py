@@ -6,8 +6,8 @@ Two texts are exact duplicates if their folded texts are equal, ignoring blanks 
 are near duplicates if one of two rules holds (SOURCES.md, Near duplicates):
 - Both have at most 60 words, and their edit similarity in words is at least .9.
 - Their sets of word 5-grams have a Jaccard similarity of at least .8.
-If one text has fewer than ten words and the other fewer than twelve, they are also compared by letters: an edit
-similarity of at least .9 makes them near duplicates.
+If one text has fewer than ten words and the other fewer than twelve, they are also compared by letters. They are near
+duplicates if their edit similarity in letters is at least .9, and if they have the same numbers.
 
 Some scripts have no blanks between words (Han, Kana, Thai, Lao, Khmer, Myanmar). In these scripts, the rules count
 letters instead of words. One letter counts as a word for 5-grams and for the limits on length. Two letters count as a

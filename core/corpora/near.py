@@ -195,8 +195,8 @@ class _Order:
 def _bounds(entries: Sequence[UIntArray], row_bits: int) -> list[int]:
     """Divide the hashes into ranges. Return the start of each range, followed by the end of the last range.
 
-    Ranges have different widths, so that each has about the same number of entries of the largest block. Low hashes
-    have more entries, because a prefix prefers them among members that are equally rare.
+    Ranges have different widths, so that each has about the same number of entries of the largest block. With equal
+    widths, low ranges would have more entries, because a prefix prefers low hashes among equally rare members.
     """
     hashes = max(entries, key=len) >> np.uint64(row_bits)
     inner = hashes[np.arange(1, len(entries)) * len(hashes) // len(entries)] if len(hashes) else hashes

@@ -21,8 +21,8 @@ DIVIDE, SOURCE, UNUSED = "divide", "source", ""
 FILE_ROLES = ("task", "domain", *LABELS, DIVIDE, SOURCE)
 # Up to eight files of one kind in a folder have a row each; more files share a row.
 MOST_SINGLE = 8
-# Words in a file name that suggest a role. \b would not find the word task in task_2, because for \b, `_` and digits
-# are letters.
+# Words in a file name that suggest a role. The pattern \btask\b would not match task_2, because `_` and digits count as
+# letters there.
 _HINTS = {
     "task": re.compile(r"(?:^|[^a-z])(?:task|target)(?:[^a-z]|$)"),
     "domain": re.compile(r"(?:^|[^a-z])(?:domain|unlabell?ed|background|pile|raw)(?:[^a-z]|$)"),
@@ -206,7 +206,7 @@ class Proposal:
 
     @property
     def joined(self) -> tuple[Row, ...]:
-        """Rows with the role `domain`, whose files will be joined into one corpus; () if there are fewer than two."""
+        """Rows with the role "domain", whose files will be joined into one corpus; () if there are fewer than two."""
         rows = tuple(row for row in self.rows if row.part == "domain")
         return rows if len(rows) > 1 else ()
 

@@ -134,5 +134,5 @@ class Flow:
 
 
 def sound(text: str) -> str:
-    """Return `text` without control characters and halves of surrogate pairs."""
+    """Return `text` without control characters, and with "?" for each half of a surrogate pair."""
     return _CONTROLS.sub("", text).encode("utf-8", "replace").decode()

@@ -87,8 +87,10 @@ def _is_broken(run: str) -> bool:
 
 
 def _readings(words: Mapping[str, int], known: Set[str]) -> dict[str, str]:
-    """Return {word: restored word} for the words that can be restored in exactly one way.
+    """Return {word: restored word} for the words in which unmapped letters can be restored.
 
+    A word can be restored if exactly one choice of ligatures gives a known word. A private-use character is restored in
+    all words if at least `_ENOUGH` words show that it is the same ligature.
     words: counts of the words that have unmapped letters. known: words without unmapped letters, in lower case.
     """
     readings, letters = dict[str, str](), defaultdict[str, Counter[str]](Counter)

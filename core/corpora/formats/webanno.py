@@ -49,7 +49,7 @@ class _Block:
 
 
 def read_webanno(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences, with the spans of the layer NamedEntity if it exists, else of the only layer with spans."""
+    """Yield the sentences, with the spans of the layer NamedEntity if it has any, else of the only layer with spans."""
     with open_stream(path, ledger.options.encoding) as stream:
         start = stream.read(MAX_LINE).decode("utf-8", "replace")
     if not is_webanno(start.lstrip()):
