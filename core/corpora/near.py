@@ -88,6 +88,7 @@ def _candidates(packed: UIntArray, row_bits: int, *, all_large: bool) -> Iterato
     """Yield candidate pairs: all pairs of each small bucket and, if `all_large`, some pairs of each large bucket.
 
     In a large bucket, each row is paired with the first row and with the next `_NEIGHBOURS` rows.
+    packed: see `Bucketed`.
     """
     key = packed >> np.uint64(row_bits)
     rows = (packed & np.uint64((1 << row_bits) - 1)).astype(np.int64)
@@ -129,7 +130,7 @@ def _weigh(sets: Gathered, candidates: Iterator[Pairs], threshold: float, report
             part = both[done : done + _ROWS]
             low, high = (part >> np.uint64(32)).astype(np.int64), (part & np.uint64(0xFFFFFFFF)).astype(np.int64)
             shared = overlaps(sets, low, high)
-            near = shared >= threshold * (sizes[low] + sizes[high] - shared) - 1e-9  # 1e-9 allows for rounding
+            near = shared >= threshold * (sizes[low] + sizes[high] - shared) - 1e-9  # 1e-9 allows for rounding errors
             yield low[near], high[near]
 
 

@@ -261,7 +261,7 @@ def _first_readable(listing: Listing, options: ReadOptions) -> tuple[FileKind, P
 
 
 def _noting_errors(sentences: Iterator[Sentence], kind: FileKind, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of one of several files. If it is an unreadable document, count it as one rejected row."""
+    """Yield the sentences of one of several files. Count an unreadable document as one rejected row."""
     try:
         yield from sentences
     except (ReadError, ResourceError) as error:

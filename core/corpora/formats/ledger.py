@@ -312,8 +312,8 @@ class Ledger:
 class Account:
     """Counts and rejected rows of a part of a file, to be added to another ledger.
 
-    rejected: (counts before the row, arguments) for each rejected row. The arguments are those of `undecodable` if the
-    row could not be decoded, else those of `reject`. counts: counts after all rows. `_COUNTED` names the counts.
+    rejected: (counts before the row, arguments) for each rejected row. The arguments are for `undecodable` if the row
+    could not be decoded, else for `reject`. counts: counts after all rows. `_COUNTED` names the counts.
     """
 
     rejected: list[tuple[tuple[int, ...], tuple[Any, ...]]]

@@ -261,7 +261,7 @@ def _composed(
     moved: dict[int, int] = {}
     done, length = 0, 0  # characters of `text` composed so far, and length of the result
     for at in sorted({x for s in spans for x in (s.start, s.end)}):
-        start = at  # start of the letter to which a mark at `at` belongs; the text before is composed separately
+        start = at  # start of the letter to which a combining mark at `at` belongs; text before it is composed alone
         while done < start and at - start < _MARKS and start < len(text) and _joins(text[start]):
             start -= 1
         length += len(nfc(text[done:start]))
