@@ -18,7 +18,10 @@ from core.tagging.evaluations import OverSeeds
 
 
 def list_option(option: str, *flags: str) -> Callable[[Command], Command]:
-    """Return a click option for lists of names, called `flags` or `--list`. option: where the names are added."""
+    """Return a click option that takes files with lists of names.
+
+    flags: names of the click option; default `--list`. option: name of the option to which the lists are added.
+    """
     return click.option(
         *(flags or ("--list",)),
         "lists",
@@ -31,7 +34,10 @@ def list_option(option: str, *flags: str) -> Callable[[Command], Command]:
 
 
 def with_lists(values: Mapping[str, object], option: str, lists: Sequence[str]) -> dict[str, object]:
-    """Store lists of names as corpora. Return `values` with these corpora in `option`. lists: FILE or FILE=TYPE."""
+    """Store lists of names as corpora. Return `values`, with these corpora added to the value of the option `option`.
+
+    lists: FILE or FILE=TYPE for each list.
+    """
     known = values.get(option, ())
     assert isinstance(known, tuple)
     return {**values, option: (*known, *map(add_typed, lists))}

@@ -16,7 +16,8 @@ _LABEL = "[A-Za-z0-9_-]{1,63}"
 _ADDRESS = re.compile(
     rf"(https?)://(\[[0-9A-Fa-f:.]{{2,45}}\]|{_LABEL}(?:\.{_LABEL})*\.?)(?::([0-9]{{1,5}}))?((?:/[A-Za-z0-9._~-]+)*)/?"
 )
-# last part of a host that operating systems read as an IP address, such as 127.1 or 0x7f000001
+# Text after the last dot of a host. If it matches, operating systems read the host as an IP address, such as 127.1 or
+# 0x7f000001.
 _NUMBER = re.compile("[0-9]+|0[xX][0-9A-Fa-f]*")
 
 

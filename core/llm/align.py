@@ -53,7 +53,8 @@ class _Text:
     def __init__(self, tokens: Sequence[str], fold: Callable[[str], str]) -> None:
         self._text, self._starts, self._ends = "", dict[int, int](), dict[int, int]()
         for number, token in enumerate(tokens):
-            self._starts[len(self._text)] = number  # earlier tokens at this position are empty
+            # Tokens that were stored for this position before are empty, so this token replaces them.
+            self._starts[len(self._text)] = number
             self._text += _solid(fold(token))
             self._ends.setdefault(len(self._text), number + 1)
 

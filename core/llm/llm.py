@@ -124,7 +124,7 @@ def check(config: LlmConfig, _: Job) -> None:
 
 def run(config: LlmConfig, job: Job) -> LlmResult:
     """Ask the model about each test sentence, align its answers, and return their scores."""
-    refuse_download(config.model_dump())  # again, because an experiment starts this run unchecked
+    refuse_download(config.model_dump())  # again, because an experiment starts this run without the check
     tests = [labelled(job.corpus(mark)) for mark in config.test]
     train, types = _taught(config, job)
     _note(job, train, tests)
@@ -135,7 +135,8 @@ def run(config: LlmConfig, job: Job) -> LlmResult:
 def find(config: LlmConfig, sentences: Sequence[Sentence], job: Job) -> list[Prediction]:
     """Return the entities that the model finds in sentences. The requests are the same as those of `run`.
 
-    A sentence without a usable answer gets no entity. Errors: those of `run`.
+    A sentence without a usable answer gets no entity. Errors: CorpusError if no training sentence has an entity; errors
+    of `server_at` and `ask_all`.
     """
     train, types = _taught(config, job)
     [keys], answers, _ = _asked(config, job, train, types, [sentences], without="have no suggestion")
@@ -161,9 +162,10 @@ def _asked(
     *,
     without: str,
 ) -> tuple[list[list[str]], Answers, Counter[str]]:
-    """Ask the model about the sentences of all parts, such as test sets.
+    """Ask the model about all sentences in `parts`, such as test sets.
 
-    Return the key of each sentence's request, the answers, and the number of sentences without an answer by reason.
+    Return the key of each sentence's request by part, the answers, and the number of sentences without a usable answer
+    by reason.
     without: words for the note on sentences without an answer, such as "have no suggestion".
     """
     server = server_at(config.address, config.allow_host)

@@ -25,7 +25,8 @@ def prompt(begin: str, examples: Sequence[Sentence], sentence: Sentence, hint: s
     """Return the whole prompt.
 
     Each sentence is written as a JSON string, so that its text cannot end the string and begin another part of the
-    prompt. examples: labelled sentences, in the order in which they are shown. hint: text to insert before `sentence`.
+    prompt. begin: result of `beginning`. examples: labelled sentences, in the order in which they are shown. hint: text
+    to insert before `sentence`.
     """
     shown = "".join(f"{_asked(example)} {_answer(example)}\n\n" for example in examples)
     return f"{begin}{shown}{hint}{_asked(sentence)}"

@@ -12,8 +12,8 @@ WordsOf = Callable[[Sentence], Sequence[str]]
 def words_of(corpora: Sequence[Corpus]) -> list[WordsOf]:
     """Return one function per corpus that splits a sentence into words.
 
-    The function is `own` for a corpus that `tokenize` already tokenised, and `retokenized` for any other corpus. If
-    `tokenize` tokenised none of the corpora, it is `own` for all of them.
+    For a corpus whose tokens already come from `tokenize`, the function returns these tokens (`own`). For any other
+    corpus, it tokenises the text again (`retokenized`). If no corpus has tokens from `tokenize`, all corpora get `own`.
     """
     by_rule = [not corpus.labelled and corpus.tokens == "words" for corpus in corpora]
     return [own if rule or not any(by_rule) else retokenized for rule in by_rule]

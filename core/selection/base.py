@@ -146,7 +146,7 @@ class Strategy(ABC):
 
     @classmethod
     def sized(cls, options: Any, n: int) -> Any:
-        """Return the options with defaults for a budget filled in. n: number of sentences that the budget selects."""
+        """Return the options, with defaults that depend on the budget. n: number of sentences that it selects."""
         return options
 
     @abstractmethod

@@ -53,17 +53,17 @@ if TYPE_CHECKING:
 
 # share of the exact selection that a cascade must embed
 KEPT = 0.99
-# Confidence that `KEPT` is reached. Users are promised only 95%, because a strategy that learns from the sample knows
-# the sample better than other sentences.
+# Confidence that `KEPT` is reached. Users are promised only 95%, because `classifier` may also learn from sentences of
+# the trial, and then knows their words a little better than those of other sentences.
 CONFIDENCE = 0.98
 # number of sentences of the sample to which the ranking is fitted
 FITTED = 5_000
 # Numbers of selected sentences that the trial must contain for a bound of `KEPT`: if the ranking misses none of them,
 # and if it misses one.
 SELECTED = (390, 581)
-# Largest share of D_C in the trial. The trial is larger only if it would contain too few selected sentences.
+# Usual limit for the trial, as a share of D_C. The trial is larger only if it would contain too few selected sentences.
 _USUAL = 0.05
-# largest share of D_C in the sample: trial and `FITTED` sentences
+# Largest share of D_C in the sample, which consists of the trial and of the `FITTED` sentences.
 _MOST = 1 / 3
 # If a cascade would embed more than this share of D_C, it saves too little time, and all of D_C is embedded instead.
 WORTH = 0.6
@@ -86,10 +86,10 @@ class CascadeConfig(ScoreConfig):
 
 
 class Cut(NamedTuple):
-    """A position in a ranking. Sentences below this cut are not embedded. least: lowest key above the cut.
+    """A position in a ranking of D_C by keys (predicted scores). Sentences below this cut are not embedded.
 
-    missed: number of the sample's selected sentences below the cut. bound: lower confidence bound of the share of all
-    selected sentences that lie above the cut.
+    least: lowest key above the cut. missed: number of selected sentences of the trial that lie below the cut. bound:
+    lower confidence bound of the share of all selected sentences that lie above the cut.
     """
 
     least: float
@@ -100,7 +100,7 @@ class Cut(NamedTuple):
 def cut(keys: FloatArray, selected: BoolArray) -> Cut | None:
     """Return the highest cut above which the share `KEPT` of selected sentences lies, with confidence `CONFIDENCE`.
 
-    keys: `(n,)`, the ranking's keys of a random sample, higher is better. selected: mask `(n,)` of the sentences that
+    keys: `(n,)`, predicted scores of a random sample, higher is better. selected: mask `(n,)` of the sentences that
     the exact scores select. The number of selected sentences below the cut is binomial, so the bound is that of Clopper
     and Pearson (1934). None if too few sentences are selected for a bound of `KEPT`.
     """
@@ -116,7 +116,7 @@ def cut(keys: FloatArray, selected: BoolArray) -> Cut | None:
 
 
 def _bound(missed: int, n: int) -> float:
-    """Return the one-sided lower bound of the share of sentences that are not missed."""
+    """Return the one-sided lower bound of the share of sentences above a cut that misses `missed` of `n` sentences."""
     return clopper_pearson(n - missed, n, 2 * CONFIDENCE - 1)[0] if n else 0.0
 
 
@@ -132,7 +132,10 @@ def trial_size(share: float, n: int) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picked(Source):
-    """A source of only some sentences. picked: their rows `(m,)`. `start` and `stop` are positions in `picked`."""
+    """A source of only some sentences. picked: their rows `(m,)`.
+
+    The arguments `start` and `stop` of `batches` are positions in `picked`.
+    """
 
     picked: IntArray
 
@@ -418,7 +421,7 @@ def run(config: CascadeConfig, job: Job) -> ScoreResult:
     for path in work.chunks:
         path.unlink()
     saved = embedding / len(sample.rows) * (n - embedded) - ranking_
-    if saved > 0:  # negative if the run was resumed, because the sample was not timed
+    if saved > 0:  # A resumed run did not time the embedding of the sample, so `saved` is negative.
         job.context.note(f"The cascade saved about {duration(saved)} of embedding time.", passing=True)
     reach = Cascade(
         within=round((selected.mean() if budget.unit == "tokens" else share) * int(free.sum())),

@@ -188,9 +188,9 @@ def _folders(run: Run) -> Sequence[Path]:
 
 
 def _spoilt(folder: Path, *, first: bool = False) -> Iterator[Path]:
-    """Yield the missing or unreadable files of a selection.
+    """Yield those of a selection's files `choice.json` and `budget.json` that are missing or unreadable.
 
-    first: True for the first selection of a run, which may lack both files.
+    first: True for the first selection of a run. Its files may be missing.
     """
     about, budget = folder / ABOUT, folder / BUDGET
     if (about.exists() or not first) and not _says_what_it_is(read_object(about)):

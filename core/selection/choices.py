@@ -41,7 +41,10 @@ def current() -> Choice | None:
 
 
 def in_use() -> list[Choice]:
-    """Return the selections from the corpora in use. The one that last became the current selection comes first."""
+    """Return the selections from the corpora in use, the current selection first.
+
+    The current selection is the one that was last made current, or the first selection of a later run.
+    """
     return sorted(of(runs.of_corpora_in_use(runs.own("select", state="succeeded"))), key=_since, reverse=True)
 
 

@@ -138,8 +138,8 @@ def warnings(health: Health) -> Iterator[str]:
         median_other = median.get(other)
         if median_other and abs(selected / median_other - 1) > TOLERANCE:
             sort = "long" if selected > median_other else "short"
-            # Only the comparison with D_C shows a preference: S_C can have longer sentences than T_C although the
-            # strategy prefers the short ones of D_C.
+            # Only the comparison with D_C shows which lengths the strategy prefers: S_C can have longer sentences than
+            # T_C although the strategy prefers short sentences of D_C.
             how = (
                 f"the selection prefers {sort} sentences"
                 if other == "D_C"

@@ -114,7 +114,10 @@ def sides(choice_id: str, other: str) -> IntArray:
 
 
 def overlap_curve(choice_id: str, other: str) -> list[tuple[int, int]]:
-    """Return (n, number of rows among the best n of both A and B) for about 20 budgets n, without hand edits."""
+    """Return, for about 20 budgets n, (n, number of rows that are among the best n of both selections).
+
+    Hand edits do not count.
+    """
     n = len(scored(choice_id).domain)
     worst = np.zeros(n, dtype=np.int64)  # per row, the smallest budget at which both select it
     longest = n
@@ -211,7 +214,8 @@ class Orphaned:
     """Stored results of a finished `select` run whose D_C or T_C was removed.
 
     bins: histogram of all scores. chosen: scores of the selection, best first, shape (k,). drawn: x, y and class (see
-    `explore.result.CLASSES`) of its latest map's points, each of shape (m,), or None. corpus: S_C, or None.
+    `explore.result.CLASSES`) of the points of the latest map, each of shape (m,); None if there is no map. corpus: S_C;
+    None if it was removed too.
     """
 
     bins: plot.ScoreBins

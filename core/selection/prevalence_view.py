@@ -64,9 +64,9 @@ def before(options: Mapping[str, object]) -> str:
 
 
 def _asked(budgets: Sequence[str], domain: str) -> int | None:
-    """Return the number of sentences that the budget selects.
+    """Return the number of sentences that the only budget of `budgets` selects. domain: fingerprint of D_C.
 
-    None for several budgets, a budget in tokens, or a budget that cannot be parsed.
+    None if there are several budgets, if the budget is in tokens or cannot be parsed, or if D_C was removed.
     """
     with suppress(ConfigError, CorpusError):
         asked = [Budget.parse(each) for each in budgets]

@@ -185,7 +185,10 @@ class Scored:
 
     @classmethod
     def read(cls, score_run: Run, audit_run: Run, library: Library, select_run: Run | None = None) -> Self:
-        """Read the results of a `score` and an `audit` run. select_run: run whose order, if any, is used instead."""
+        """Read the results of a `score` and an `audit` run.
+
+        select_run: `select` run whose stored order of the rows, if it has one, replaces the order by score.
+        """
         own_order = select_run.artifacts / _ORDER if select_run else None
         result = read_result(score_run, ScoreResult)
         domain = library.find(score_run.manifest.inputs["domain"])
@@ -219,7 +222,10 @@ class Scored:
         return self._of_cascade(chosen, self.cascade, drop) if self.cascade else chosen
 
     def _of_cascade(self, chosen: Selection, cascade: Cascade, drop: Sequence[str]) -> Selection:
-        """Return `chosen`, with only embedded sentences counted as not scored. Errors: NotServed, see `choose`."""
+        """Return `chosen` with a new count of sentences that could not be scored: only embedded sentences count.
+
+        Errors: NotServed, see `choose`.
+        """
         again = "select again with this"
         if kept := [flag for flag in cascade.withheld if flag not in drop]:
             raise NotServed(

@@ -329,7 +329,11 @@ def without_folds(job: Job, train: Corpus, folds: int) -> list[Corpus]:
 def embedded(
     job: Job, corpus: str, config: EncoderOptions, models: Adapted | None, options: Mapping[str, object]
 ) -> tuple[Rows, FloatArray, list[str]]:
-    """Embed a corpus with the encoder, with B1, or with B1 and B2 joined. Return vectors, norms and the run ids."""
+    """Embed a corpus, and return vectors, norms and the ids of the `embed` runs.
+
+    models: the runs that trained the models to embed with (B1, and B2 if there is one); their embeddings are joined.
+    None to embed with the encoder of `config`.
+    """
     encoders = [str(folder(run)) for run in (models.mlm, *models.ner)] if models else [config.encoder]
     runs = [
         job.child("embed", corpus=corpus, **encoder_options(config) | {"encoder": name, "weights": ""})
@@ -339,7 +343,7 @@ def embedded(
 
 
 def tagged(job: Job, corpus: str, models: Adapted) -> tuple[tuple[Spans, ...], list[str]]:
-    """Tag a corpus with each tagger of B2. Return the spans per tagger and the run ids."""
+    """Tag a corpus with each tagger of `models.ner`. Return the spans per tagger, and the ids of the `tag` runs."""
     runs = [job.child("tag", corpus=corpus, model=str(folder(run))) for run in models.ner]
     return tuple(read_spans(run) for run in runs), [run.id for run in runs]
 

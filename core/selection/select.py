@@ -88,7 +88,10 @@ class SelectConfig(SelectOptions, ScoreConfig):
     )
 
     def settled(self) -> Self:
-        """Return the options with `cascade` decided for a large D_C, so that the run records the decision."""
+        """Return the options with a value for `cascade`, if none is given and a cascade could select from a large D_C.
+
+        The value is True unless D_C's vectors are stored already. The run records it.
+        """
         settled = super().settled()
         domain = Library(home()).find(self.domain)
         if self.cascade is not None or len(domain) <= LARGE or unfit(self):

@@ -258,8 +258,8 @@ def file_name(choice_id: str) -> str:
     """Return a name for an export, without suffix, such as `contracts-knn-1a2b-20pct`.
 
     It begins with the selection's name, or else with its domain corpus and strategy. `1a2b` is the end of the run's id.
-    When the run is removed, its exports are found by these characters between hyphens, so the words before them contain
-    no hyphen.
+    When the run is removed, Winnow finds its exports by `-1a2b-`. The words before it contain no hyphen, so that no
+    word can be mistaken for such an id.
     """
     now, about = at(choice_id), scored(choice_id)
     parts = [now.name] if now.name else [about.domain.name, about.scores.name]

@@ -90,9 +90,9 @@ class WhichStrategyResult:
     """Result of a `which-strategy` run.
 
     hidden: number of sentences of T_C that were hidden, each once. among: number of D_C's sentences among which they
-    were hidden. budget: as in the options. chance: share of all these sentences that the budget selects, which is the
-    expected recall of a random selection. strategies: {name: its recall, compared with the default}. best: the strategy
-    to use, which is the default unless another one is shown to find more.
+    were hidden. budget: as in the options. chance: share of all sentences, hidden or not, that the budget selects,
+    which is the expected recall of a random selection. strategies: {name: its recall, compared with the default}. best:
+    the strategy to use, which is the default unless another one is shown to find more.
     """
 
     hidden: int
@@ -269,7 +269,7 @@ def _ranked(
 ) -> tuple[dict[str, BoolArray], float]:
     """Return {strategy: mask `(n,)` of hidden sentences that it selects}, and the mean share that the budget selects.
 
-    Each chunk is the mask of the sentences that one strategy selects in one draw.
+    Each chunk file of the run contains the mask of the sentences that one strategy selects in one draw.
     """
     names, n = config.strategies, len(config.strategies)
     found = {name: np.zeros(len(material.hidden), dtype=np.bool_) for name in names}

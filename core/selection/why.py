@@ -184,7 +184,7 @@ def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Libr
 
 
 def _vectors(store: RunStore, score_run: Run, corpus: Corpus, role: Role) -> tuple[Rows, FloatArray] | None:
-    """Return the vectors and norms that the scores were computed from (by B1 or B2 if used); None if removed."""
+    """Return the vectors and norms of a corpus that the scores were computed from; None if they were removed."""
     result = read_result(score_run, ScoreResult)
     names = result.made_by.get(f"embed {role}")
     if names is None and not (result.cascade and role == Role.DOMAIN):
@@ -236,7 +236,7 @@ def explain(name: str, evidence: Evidence, *, cascade: bool = False) -> Parts:
     strategy = STRATEGIES.get(name, Strategy)
     try:
         return strategy.explain(evidence)
-    except (KeyError, CorpusError):  # an older version scored it, or vectors were removed
+    except (KeyError, CorpusError):  # raised if an older version computed the scores, or if vectors were removed
         gone = (
             "The vectors of this scoring run are not stored here. Score again to see the parts of the score and the "
             "nearest sentences of the task corpus."

@@ -114,18 +114,18 @@ def _scheme(model: str, letters: set[str]) -> Scheme:
 def _confidence(by_tag: FloatArray, entity: Entity, place: Mapping[tuple[str, str], int]) -> float:
     """Return the probability that start, end and type of `entity` are right, if the tags of words are independent.
 
-    place: {(letter, type): column of `by_tag`}.
+    by_tag: probability of each tag for each word. place: {(letter, type) of a tag: column of `by_tag`}.
     """
 
     def p(word: int, letters: str) -> float:
-        """Return the probability that a word has one of these letters with the entity's type."""
+        """Return the probability that a word's tag has one of these letters and the entity's type."""
         if not 0 <= word < len(by_tag):
             return 0.0
         columns = (place.get((letter, entity.type)) for letter in letters)
         return float(sum(by_tag[word, column] for column in columns if column is not None))
 
     first, last = entity.start, entity.end - 1
-    # An inner or last letter begins an entity only if the word before is not in an open entity of the same type.
+    # An inner or last tag begins an entity only if the word before it is not in an open entity of the same type.
     closed = 1 - p(first - 1, "BI")
     ends = 1 - p(last + 1, "IEL")
     opens = p(first, "B") + p(first, "I") * closed

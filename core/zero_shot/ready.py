@@ -32,7 +32,7 @@ class ReadyTagger(PieceTagger):
         self.labels = labels
 
     def emissions(self, features: Features, shape: tuple[int, int]) -> Tensor:
-        """Return the logits of each word's first piece, `(b, l, k)`."""
+        """Return the logits of each word's first piece, `(b, l, k)`, for b sentences of up to l words."""
         result = torch.zeros(*shape, len(self.labels.column), device=self.device)
         sentence, word, window, piece = features["places"]
         attention = features["attention"] if features["padded"] else None

@@ -157,8 +157,8 @@ def run(config: ZeroShotConfig, job: Job) -> ZeroShotResult:
 def find(config: ZeroShotConfig, result: ZeroShotResult, sentences: Sequence[Sentence], job: Job) -> list[Prediction]:
     """Return the entities that a finished run's model finds in sentences, with the run's types and thresholds.
 
-    The model is loaded without network access. Errors: ModelError if the model was changed after the run; errors of
-    `run`.
+    The model is loaded without network access. Errors: PathError; ModelError if the model was changed after the run, or
+    if it cannot be used.
     """
     from core.zero_shot import ready
 

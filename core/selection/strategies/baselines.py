@@ -39,7 +39,8 @@ class Random(Strategy):
         )
 
 
-EDGES = np.array([5, 8, 11, 14, 17, 20, 24, 28, 33, 40, 50, 64, 90, 128])  # tokens at which bins begin
+# Smallest sentence length, in tokens, of each length bin after the first. The first bin has lengths below 5.
+EDGES = np.array([5, 8, 11, 14, 17, 20, 24, 28, 33, 40, 50, 64, 90, 128])
 
 
 class LengthMatchedRandom(Strategy):

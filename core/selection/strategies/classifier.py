@@ -1,6 +1,7 @@
 """`classifier`: separates T_C from a sample of D_C by meaning and by wording (SOURCES.md, Domain classifier).
 
-`CrossFitted` divides T_C into folds too, so that scores of sentences from T_C and D_C are comparable.
+The class `CrossFitted` divides T_C into folds, too. No model then scores a sentence that it was trained on, and the
+scores of T_C and D_C are comparable.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -156,13 +157,16 @@ class DomainClassifier(Strategy):
         )
 
     def _task_folds(self, task: Source) -> tuple[IntArray | None, IntArray | None]:
-        """Return the fold of each T_C row in both views; None for a view whose models all train on all of T_C."""
+        """Return the fold of each T_C row for the embedding view and for the word view.
+
+        None instead of folds if every model of the view trains on all of T_C.
+        """
         return None, None
 
     def _fit_views(self, views: "Sequence[tuple[Dealt, View]]", folds: IntArray, report: Reporter) -> list[FloatArray]:
-        """Return one matrix of weights per view.
+        """Return one matrix of weights per view: one for the embedding, one for the words.
 
-        views: rows of T_C and of D_C's sample, for each view. folds: fold of each sampled row.
+        views: for each view, the rows of T_C and those of D_C's sample. folds: fold of each sampled row.
         """
         return [self._fit(task, rest, folds, report) for task, rest in views]
 
@@ -176,8 +180,8 @@ class DomainClassifier(Strategy):
             report.check()
             others = np.flatnonzero(folds != fold)
             model = LogisticRegression(
-                # Balanced, because otherwise the intercept would mostly reflect that T_C is smaller than the sample.
                 C=self.options.regularisation,
+                # Without balanced weights, the intercept would mostly reflect that T_C is smaller than the sample.
                 class_weight="balanced",
                 solver="liblinear",
                 random_state=self.seed,
@@ -221,13 +225,13 @@ def weighted(words: "csr_matrix", idf: FloatArray) -> "csr_matrix":
 
 
 def _words(texts: Iterable[str]) -> set[str]:
-    """Return the lower-cased words of the first `_LOOKED_AT` texts that contain a letter."""
+    """Return all words that contain a letter, in lower case, from the first `_LOOKED_AT` texts."""
     words = (word for text in islice(texts, _LOOKED_AT) for word in tokenize(text.lower()))
     return {word for word in words if any(letter.isalpha() for letter in word)}
 
 
 def _stacked(above: "View", below: "View") -> "View":
-    """Return the rows of two views of the same kind as one view."""
+    """Return one matrix with the rows of two matrices, which are both dense or both sparse."""
     if isinstance(above, np.ndarray) or isinstance(below, np.ndarray):
         return np.concatenate([above, below])
     from scipy.sparse import vstack

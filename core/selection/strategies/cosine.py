@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Number of rows converted to float32 at a time. They stay in a core's cache: 1.5 MB for vectors of 384 numbers.
 BLOCK = 1024
-# Number of blocks in each task of a thread. With 2 instead of 16, a query took about a third longer.
+# Number of blocks that a thread computes per task. With 2 instead of 16, a query took about a third longer.
 _TURN = 16
 Query = Literal["raw-mean", "unit-mean", "k-means", "contrastive"]
 # number of D_C's rows from which the mean, the covariance and the quota are estimated
@@ -72,7 +72,10 @@ class Quota:
 
     @classmethod
     def of(cls, task: FloatArray, domain: FloatArray) -> Self:
-        """Return the quota for the cosines of T_C and of a sample of D_C to every topic, each `(n, k)`."""
+        """Return the quota of every topic.
+
+        task, domain: cosines of T_C's sentences, and of a sample of D_C's sentences, to the k topics, `(n, k)`.
+        """
         k, nearest = task.shape[1], domain.argmax(axis=1)
         largest = domain.max(axis=1).astype(np.float64)
         order = np.lexsort((-largest, nearest))
@@ -114,7 +117,10 @@ def _beyond(cosines: FloatArray, own: FloatArray) -> FloatArray:
 
 
 def _at(places: FloatArray, falling: FloatArray) -> FloatArray:
-    """Return the values `(m,)` at ranks `places` of `falling`, which descends. Extrapolation adds less than 1."""
+    """Return the values `(m,)` of `falling`, which descends, at the ranks `places`, interpolated.
+
+    Ranks beyond either end of `falling` get its end value plus or minus less than 1.
+    """
     last = len(falling) - 1
     inside: FloatArray = np.interp(places, np.arange(len(falling)), falling)
     beyond = (np.maximum(-places, 0) - np.maximum(places - last, 0)) / len(falling)
@@ -206,7 +212,10 @@ class CosinePretrained(Strategy):
         return result
 
     def learns_from(self, ids: IntArray) -> IntArray:
-        """Return the rows of D_C to estimate its mean, its covariance or a quota from; none if options need none."""
+        """Return the rows of D_C from which its mean, its covariance or a quota is estimated.
+
+        No rows are returned if the options need none of these.
+        """
         options = self.options
         samples = options.whiten or options.query == "contrastive" or (options.query == "k-means" and options.quota)
         return _sampled(len(ids)) if samples else super().learns_from(ids)
@@ -221,7 +230,10 @@ class CosinePretrained(Strategy):
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """Return a part per T_C sentence: its share of cos(x, q), which is linear in q (SOURCES.md, Cosine to T_C)."""
+        """Return one part per T_C sentence: its share of cos(x, q), which is linear in q (SOURCES.md, Cosine to T_C).
+
+        For the query k-means, return the cosine to the nearest topic, and the correction by the quota, if any.
+        """
         task, norms, rows = evidence.learnt_from()
         model = evidence.model
         vector: FloatArray = np.asarray(evidence.vector, dtype=np.float64)
@@ -491,11 +503,14 @@ class CosineMlmNer(CosineMlm):
 class Joined:
     """Several embeddings of one corpus, concatenated; rows are computed on access.
 
-    norms: `(n,)`, as in `Source`. If all halves are equal, cosines equal those of a single half.
+    norms: `(n,)`, as in `Source`. If all embeddings are equal, the concatenation has the same cosines as each one.
     """
 
     def __init__(self, halves: Sequence[tuple[Rows, FloatArray]], *, raw: bool = False) -> None:
-        """Join embeddings. halves: vectors `(n, d_i)`, norms `(n,)` of each. raw: do not scale to length 1 first."""
+        """Join embeddings. halves: vectors `(n, d_i)` and norms `(n,)` of each embedding.
+
+        raw: True to join the embeddings at their original lengths; False to scale each of them to length 1 first.
+        """
         # Unless `raw`, every half has length 1. An empty sentence has length 0, so that its row stays zero.
         lengths = np.stack([norms if raw else (norms > 0).astype(np.float32) for _, norms in halves])
         self.norms: FloatArray = np.sqrt((lengths**2).sum(axis=0))

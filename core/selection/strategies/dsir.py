@@ -99,7 +99,7 @@ class Dsir(Strategy):
 def log_ratio(task: FloatArray, domain: FloatArray, smoothing: float) -> FloatArray:
     """Return log p_T - log p_D per bucket, shape (b,), from the counts of T_C and of a sample of D_C, shape (b,).
 
-    smoothing: mean number of pseudo-counts per bucket. Those of D_C are uniform, those of T_C in proportion to p_D.
+    smoothing: mean number of pseudo-counts per bucket. They are uniform for D_C, and in proportion to p_D for T_C.
     """
     pseudo = smoothing * len(task)
     p_domain = (domain + smoothing) / max(domain.sum() + pseudo, 1)

@@ -69,7 +69,7 @@ class Gazetteer(Strategy):
         return np.array([self._score(self._words(sentence)) for sentence in batch.sentences], dtype=np.float64)
 
     def learned(self) -> Arrays:
-        """Return the flag `own` if L_C and D_C were both imported as tokens; `explain` then keeps these tokens."""
+        """Return the flag `own` if L_C and D_C both keep their own tokens; else {}, and `explain` tokenises again."""
         return {"own": np.ones(1, np.bool_)} if self._all_own else {}
 
     @staticmethod

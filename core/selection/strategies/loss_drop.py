@@ -35,11 +35,11 @@ class LossDropOptions(AdaptedOptions):
 
 
 class LossDrop(Strategy):
-    """Mean loss per masked piece under the model of D_C minus that under B1, with the same masks, in nats.
+    """Mean loss per masked piece, in nats, under a model of D_C minus that under a model of T_C, with the same masks.
 
-    The model of D_C is the same encoder with the same training, on a random sample of D_C as large as T_C. Only the
-    best sentences by the default strategy are compared. The others get `_LEAST` - r / n, where r is their rank by the
-    default strategy and n the size of D_C.
+    Both models are the same encoder with the same continued pre-training: on T_C (B1 in SOURCES.md), and on a random
+    sample of D_C as large as T_C. Only the best sentences by the default strategy are compared. All others get
+    `_LEAST` - r / n, where r is the rank by the default strategy and n the size of D_C.
     """
 
     name: ClassVar[str] = "loss-drop"

@@ -161,7 +161,9 @@ class _Pass:
 
 
 class PseudoPerplexity(Strategy):
-    """exp(-(1/N) sum log p(piece | the others)) under B1 for a sentence of N pieces (Salazar et al. 2020).
+    """exp(-(1/N) sum log p(piece | other pieces)) under B1 for a sentence of N pieces (Salazar et al. 2020).
+
+    B1 is the encoder after continued pre-training on T_C (SOURCES.md, B1 and B2).
 
     exact: masks the piece and all later pieces of its word. The end of a long word would reveal its beginning
     (within-word left to right, Kauf and Ivanova 2023). sampled: mean loss at the masked pieces of `passes` draws, which
@@ -186,7 +188,7 @@ class PseudoPerplexity(Strategy):
 
     options: PseudoOptions
     _lm: "MaskedLM"
-    _longest: int  # most pieces per forward pass
+    _longest: int  # largest number of pieces per forward pass
     _halved: Halved
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
@@ -279,7 +281,7 @@ class PseudoPerplexity(Strategy):
             yield _Pass(read=read, masked=(), targets=list(read.places))
 
     def _budget(self, lengths: IntArray) -> int:
-        """Return the batch size in pieces at which the method predicts at most `_WIDTH` pieces."""
+        """Return the batch size in pieces: the usual size, or less if over `_WIDTH` of them would be predicted."""
         usual = BUDGET.get(self._lm.model.device.type, BUDGET["cpu"])
         share = {"exact": 0.0, "sampled": _SHARE, "one-pass": 1.0}[self.options.method]
         return min(usual, int(_WIDTH / share)) if share else usual

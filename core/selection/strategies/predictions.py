@@ -16,8 +16,8 @@ Rank = Literal["count", "density", "type-balanced", "rarity"]
 
 # The mean posterior is rounded down to multiples of 2^-20, so that a second tie-break by density fits into a double.
 _STEPS = 2.0**20
-# Factor of the tie-break if scores are not counts. The tie-break cannot change the order of unequal densities, because
-# those of sentences of up to 1,000 tokens differ by more than this factor.
+# Factor of the tie-break if scores are not counts. The tie-break is then below 1e-6. Two different densities differ by
+# more than that if the sentences have up to 1,000 tokens, so the tie-break does not change their order.
 HAIR = 1e-6
 
 
@@ -39,7 +39,7 @@ class PredictionOptions(AdaptedOptions):
 
 
 class NerSelected(Strategy):
-    """The number of entities that B2 finds, plus a tie-break below 1: 3.97 means three entities.
+    """The number of entities that a tagger trained on L_C finds, plus a tie-break below 1: 3.97 means three entities.
 
     Ties are broken by mean posterior of the entities (to 2^-20), then by entities per token, then by row. With k
     taggers the score is a mean of counts, and the tie-break is below 1/k, the smallest difference of two means.
@@ -160,11 +160,14 @@ class NerSelected(Strategy):
         return counts, tie_break(mean, density) / k
 
     def _rounds(self, of_type: FloatArray, fraction: FloatArray) -> FloatArray:
-        """Return the first round in which a type takes the sentence, `(n,)`; ties share a round."""
+        """Return, for each sentence, the first round in which an entity type takes it, `(n,)`; ties share a round.
+
+        of_type, fraction: results of `_counts_and_ties`.
+        """
         n = len(self._rivals[0])
         rounds = np.full(len(of_type), n + 1.0)
         for counts, rivals in zip(of_type.T, self._rivals, strict=True):
-            # A type takes this sentence one round after the sentences with better keys.
+            # A type first takes the sentences of D_C with a larger count plus tie-break, one per round.
             better = n - np.searchsorted(rivals, counts + fraction, side="right")
             rounds = np.where(counts > 0, np.minimum(rounds, better + 1), rounds)
         return rounds

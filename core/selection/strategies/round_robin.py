@@ -9,11 +9,12 @@ from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Rows
 from core.selection.evidence import Arrays, Evidence, Part, Parts
 
-# number of D_C's rows whose cosines to all of T_C are in memory at a time; fewer if `_HELD` is exceeded
+# Number of D_C's rows whose cosines to all of T_C are in memory at a time. There are fewer rows if these cosines would
+# be more than `_HELD`.
 BLOCK = 4096
 # largest number of cosines in memory at a time, 64 MB
 _HELD = 1 << 24
-# All lists together have this many entries per row of D_C, about 64 bytes.
+# The lists of all T_C sentences (see `Turns`) together have this many entries per row of D_C, about 64 bytes.
 _DEPTH = 4
 
 
@@ -21,8 +22,9 @@ _DEPTH = 4
 class Turns:
     """The first round in which each sentence of D_C is taken.
 
-    In round r, every sentence of T_C takes its r-th nearest sentence of D_C. Several may take the same sentence. There
-    are `last` rounds, so each sentence of T_C has a list of `last` sentences. Some sentences of D_C may be in no list.
+    In round r, every sentence of T_C takes its r-th nearest sentence of D_C. Several sentences of T_C may take the same
+    one. There are `last` rounds, so each sentence of T_C has a list of `last` sentences. Some sentences of D_C may be
+    in no list.
 
     ids: `(k,)` uint64, ascending: ids of the sentences in a list. rounds: `(k,)`, from 1. takers: `(k,)`, the first row
     of T_C's vectors that takes the sentence in this round. cosines: `(k,)`, cosine to this row. last: number of rounds.
