@@ -170,7 +170,8 @@ def _choose(project: str, context: click.Context) -> None:
     try:
         context.with_resource(within(projects.find(project).slug))
     except ProjectError:
-        if context.invoked_subcommand != "project":  # `project new` names a project that does not exist yet.
+        # For `project`, ignore the error, because `project new` names a project that does not exist yet.
+        if context.invoked_subcommand != "project":
             raise
 
 

@@ -181,7 +181,7 @@ def finish(
     """Print a finished run's result and return it.
 
     output, write: if `output` is given, `write` is first called with the run and this path. plain: function that
-    returns the lines to print for a result, unless `as_json`. finding: finding to print last.
+    returns the lines to print for a result, unless `as_json`. finding: verdict in words, printed last.
     """
     result = {"run": run.id, **run.result()}
     if finding:

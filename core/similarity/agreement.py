@@ -68,7 +68,7 @@ class Agreement:
 
 
 def agreement(grid: Grid) -> Agreement:
-    """Return the agreement of the voting measures. Kappas are None with fewer than two measures or without items."""
+    """Return the agreement of the measures in `Grid.voters`. Kappas are None below two measures or without items."""
     grid = grid.only(grid.voters())
     closeness = grid.closeness()
     items = list(grid.pairs())
@@ -157,7 +157,7 @@ def _why(grid: Grid, item: tuple[int, int, int], sides: Sequence[Sequence[str]])
         noise = 0.0 if grid.spread is None else float(grid.spread[target, [a, b], m].mean())
         if abs(x - y) <= max(noise, NEAR * max(abs(x), abs(y))):
             weak.append(measure)
-    # It is enough if all values of one side are nearly equal: if they were reversed, the measures would agree.
+    # It is enough if all measures of one side have nearly equal values: reversed, they would agree with the other side.
     if any(set(side) <= set(weak) for side in sides):
         return f"{'; '.join(readings)}: nearly a tie by {listed([title(name) for name in weak])}."
     return f"{'; '.join(readings)}: the gaps are clear, so the measures react to different properties of the text."

@@ -92,9 +92,9 @@ def draw(
 ) -> Sample:
     """Pool corpora, draw sentences at random up to a number of tokens, and return them in the order of the corpora.
 
-    name: name of the sample. cap: maximum number of the corpora's own tokens; None: all. part: index of a part, and
-    number of parts, to keep only one contiguous part of the draw; it may be empty. With a smaller cap and the same
-    seed, a subset of the same sentences is drawn. Errors: CorpusError if no token is left.
+    name: name of the sample. cap: maximum number of tokens, counted as stored in the corpora; None: all. part: (index,
+    number of parts) to return only one contiguous part of the drawn sentences; this part may be empty. With a smaller
+    cap and the same seed, a subset of the same sentences is drawn. Errors: CorpusError if no token is left.
 
     All texts, labelled or not, are tokenised by one rule, because both sides of a comparison must be tokenised alike
     (SOURCES.md, Words).

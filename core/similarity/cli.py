@@ -79,7 +79,10 @@ def in_words(run_id: str) -> list[str]:
 
 
 def _agreement(kappa: Agreement) -> list[str]:
-    """Describe how far the measures agree (Dai et al. 2019, 7.1); [] if no pair of sources is ordered by all."""
+    """Describe how far the measures agree (Dai et al. 2019, 7.1).
+
+    Return [] if every pair of sources has a tie or a missing value by some measure.
+    """
     if not kappa.items:
         return []
     return [
@@ -130,9 +133,10 @@ def worth_in_words(judgement: Judgement) -> list[str]:
 
 
 def _rule(rule: Rule | None) -> list[str]:
-    """Format the test of the rule (Dai et al. 2019, 7.2): per source, F1 of both models and the rule's advice.
+    """Format the test of the rule in `predictive.rule` as a table and a sentence; [] if there was no test.
 
-    The closest source comes first.
+    A row has a source's rank by closeness, the F1 difference of the two models, and the rule's advice. The closest
+    source of each target comes first.
     """
     if rule is None:
         return []

@@ -106,7 +106,7 @@ class Lead:
 
 
 def leads(grid: Grid, target: int, by_part: FloatArray) -> list[Lead]:
-    """Test, for each voting measure with a single closest source, if this source's lead is beyond chance.
+    """Test, for each measure in `Grid.voters` with a single closest source, if this source's lead is beyond chance.
 
     target: index of the target. by_part: `(p, s, m)` values on each part, NaN if missing; sources and measures as in
     `grid`.
@@ -156,8 +156,8 @@ def in_front(column: FloatArray) -> tuple[int, int] | None:
 def batch_means(differences: FloatArray, whole: float) -> tuple[float, float, float, float] | None:
     """Return the mean of a lead over parts, the low and high end of its 95% interval, and its p-value.
 
-    Return None below `FEWEST` parts. differences: lead on each part, `(p,)`. whole: lead on all text, above 0. The test
-    is of the smaller of `whole` and the mean over parts. A lead is thus significant only if both the whole text and its
+    Return None below `FEWEST` parts. differences: lead on each part, `(p,)`. whole: lead on all text, above 0. The
+    smaller of `whole` and the mean over parts is tested. A lead is thus significant only if both the whole text and its
     parts show it.
     """
     from scipy.special import stdtr, stdtrit

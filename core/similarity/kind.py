@@ -253,7 +253,8 @@ def run(config: SimilarityConfig, job: Job) -> SimilarityResult:
         min(each.cap or party.n_tokens, party.n_tokens) // each.of for each in study.rounds for party in study.sources
     ]
     n = len(config.measure)
-    # Progress has one part per round, source and measure, weighted by sample size. Its speed is estimated per round.
+    # Progress has one part per round, source and measure, weighted by sample size. The remaining time is estimated only
+    # after a whole round, which has every source and measure once.
     parts = Parts(study.context, [size for size in sizes for _ in range(n)], judged=n * len(study.sources))
     for each in study.rounds:
         _measure(study, each, parts)
@@ -475,7 +476,7 @@ def _warnings(study: Study, rows: Sequence[SimilarityRow]) -> list[str]:
     whole = [row.source for row in rows if row.whole]
     if study.config.draws > 1 and whole and len(set(whole)) < len(sizes):
         names = listed(list(dict.fromkeys(whole)))
-        # Samples of the other sources change the shared vocabulary, so perplexity still varies a little.
+        # Even for these sources perplexity varies a little, because other sources' samples change the vocabulary.
         warnings.append(
             f"Every draw used the whole text of {names}, so the ranges do not show how other text would vary."
         )

@@ -28,8 +28,8 @@ _PENN = ("NN", "VB", "JJ")
 class WordTagger:
     """A part-of-speech tagger.
 
-    name: shown with every value. content: function that returns all words that are tagged as content words at least
-    once.
+    name: name that is shown with every value. content: function that returns all words that are tagged as content words
+    at least once.
     """
 
     name: str

@@ -69,7 +69,7 @@ def _columns(
 
 
 def size_curve(points: Sequence[CurvePoint], title: str) -> go.Figure:
-    """Plot a measure against the number of tokens, with a line per source. points: of one target and one measure."""
+    """Plot a measure against the number of tokens, with a line per source. points: points of one target and measure."""
     fig = figure(300, x="tokens of the source", y=plain(title))
     for number, (source, label) in enumerate(labels(point.source for point in points).items()):
         valued = [point for point in points if point.source == source and point.value is not None]

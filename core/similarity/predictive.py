@@ -71,7 +71,7 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What it costs to follow a measure for one target, that is, to take the source that it ranks first.
+    """F1 points lost for one target by following a measure, that is, by taking the source that it ranks first.
 
     taken: this source. best: source with the highest F1. lost: difference of their F1 in points. p: p-value of Welch's
     test of this difference; None if `taken` is the best source, or if one of the two was trained only once.
@@ -452,7 +452,7 @@ def _tested(rows: Sequence[Advised]) -> Rule:
     right = sum(row.advice == row.better for row in advised)
     clear = [row for row in advised if row.clear]
     by_target = [_right_by_chance(list(group)) for _, group in groupby(advised, key=lambda row: row.target)]
-    # Targets are independent, so the distribution of the total is the convolution of theirs.
+    # Targets are independent, so the distribution of the total is the convolution of their distributions.
     distribution = reduce(np.convolve, by_target, np.ones(1))
     expected = float(distribution @ np.arange(len(distribution)))
     # Rounding may put the sum slightly above 1.

@@ -342,7 +342,7 @@ def _outcomes(
         if mean is None:
             return math.nan, 0.0, 0.0
         sd = next((cell[0] for column in columns["sd"] if (cell := row.get(column))), mean[1] or 0.0)
-        # A mean without a number of runs counts as one run, so that it does not outweigh means with one.
+        # A mean without a number of runs counts as one run, so that it does not outweigh other means.
         count = next((cell[0] for column, cell in row.items() if column.lower() == "runs" and cell), 1.0)
         return mean[0], sd, count
 

@@ -58,7 +58,7 @@ PAIRED_FROM = 4
 PAIR_DOF = 4.0
 # For a reference variant, the degrees of freedom are at most this many times those of the seeds of `none`.
 LINE_DOF = 4.0
-# Maximum size of the table of test sentences by bootstrap samples that is in memory at once.
+# Maximum number of cells of a table (bootstrap samples x test sentences) in memory at once.
 _CELLS = 4_000_000
 
 
@@ -270,7 +270,7 @@ def seeds_part(
     estimated between its seeds. sentences: variance that the test sentences cause. both: variance that `noise` and
     `sentences` both include. counts: number of seeds of each variant. m: number of test sentences.
     """
-    # Subtract `both` once, because `noise` and `sentences` both include it. By chance, it may exceed the noise.
+    # Subtract `both` once, because `noise` and `sentences` both include it. By chance, `both` may exceed the noise.
     seeds = np.maximum(noise.sum(axis=0) - both, 0.0)
     doubt = noise[0] ** 2 / (counts[0] - 1) + noise[1] ** 2 / (counts[1] - 1) + sentences**2 / max(m - 1, 1)
     # Satterthwaite's formula, because each part has its own degrees of freedom. Without variance, use infinity.
@@ -331,8 +331,9 @@ def _of_type(evaluation: Evaluation, column: int) -> Evaluation:
 def tables_of(evaluations: Sequence[Evaluation], replicates: int = 1) -> FloatArray:
     """Return counts `(s, m, 2)` for s evaluations of m sentences: true positives, and predicted plus gold spans.
 
-    replicates: number of evaluations per variant, if only the evaluations of one replicate must have the same test
-    sentences; 1 if all evaluations must. Errors: CorpusError if test sentences differ.
+    replicates: 1 if all evaluations must have the same test sentences. Otherwise, number of evaluations per variant;
+    only the i-th evaluations of all variants must then have the same test sentences. Errors: CorpusError if test
+    sentences differ.
     """
     gold = [evaluation.gold.sum(axis=1) for evaluation in evaluations]
     alike = (np.array_equal(gold[i % replicates], other) for i, other in enumerate(gold))

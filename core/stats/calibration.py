@@ -22,7 +22,7 @@ _EDGE = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """Calibration of a tagger's confidences on one split. All values are shares, 0 to 1, except the first two.
+    """Calibration of a tagger's confidences on one split. Shares, confidences and errors are between 0 and 1.
 
     temperature: divisor of the CRF's scores. entities: number of predicted entities. right: share of correct entities.
     confidence: mean confidence with the temperature. before, after: expected calibration error without and with the
@@ -89,7 +89,8 @@ def best_temperature(confidence: FloatArray, right: BoolArray) -> float:
     # A parabola needs a neighbour on both sides.
     if best in (0, len(TEMPERATURES) - 1):
         return TEMPERATURES[best]
-    # The grid is coarse, so take the vertex of the parabola through the three lowest points, on a log scale.
+    # The grid is coarse, so take the vertex of a parabola through the lowest point and its two neighbours, on
+    # a log scale.
     low, mid, high = loss[best - 1 : best + 2]
     shift = (low - high) / max(2 * (low - 2 * mid + high), _EDGE)
     # Stay between the two neighbours, because for nearly equal losses the vertex may be far away.

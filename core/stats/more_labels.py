@@ -16,8 +16,8 @@ from core.stats.spread import measured
 
 # Minimum number of training sentences for a forecast. A quarter of a smaller set is too little to train on.
 LEAST = 40
-# A forecast is for at most this many further sentences per training sentence. In simulations with three times as many,
-# intervals included the truth in only 88% of cases.
+# Maximum number of further sentences in a forecast, per training sentence. In simulations with three further sentences
+# per training sentence, intervals included the truth in only 88% of cases.
 FURTHEST = 1
 _FALLS = 0.99  # confidence level of the one-sided test that F1 falls with more labels
 

@@ -25,8 +25,8 @@ class Worth:
     """Multiplier: how many times its smallest size another variant needs to reach the F1 of this variant.
 
     size: smallest size of the other variant. times: the multiplier; 1 means 1 or less, and `most` means `most` or more.
-    lo, hi: 95% interval; None if it extends below 1, or beyond `most`. most: largest multiple of `size` that was run.
-    replicates: number of replicates used.
+    lo, hi: 95% interval of the multiplier; lo is None if the interval extends below 1, and hi is None if it extends
+    beyond `most`. most: largest multiple of `size` that was run. replicates: number of replicates used.
     """
 
     size: float
@@ -67,8 +67,8 @@ class Multiples:
 def contrasts(sizes: Sequence[float]) -> tuple[FloatArray, FloatArray]:
     """Return multiples of the smallest size, `(g,)`, and one row of weights per multiple, `(g, 1 + s)`.
 
-    sizes: the s sizes of the other variant, ascending. The product of a row with the variant's F1 and the other
-    variant's s F1s is the difference of the two variants at this multiple.
+    sizes: the s sizes of the other variant, ascending. A row weights 1 + s F1s: that of the first variant, and those of
+    the other variant at its sizes. The weighted sum is the difference of the two variants at the row's multiple.
     """
     logs = np.log(np.asarray(sizes, dtype=np.float64) / sizes[0])
     grid = np.unique(np.concatenate([np.linspace(0, logs[-1], STEPS), logs]))
@@ -153,9 +153,9 @@ def worth(system: Sequence[Evaluation], others: Mapping[float, Sequence[Evaluati
 
 
 def _variances(weights: FloatArray, moves: FloatArray, tested: BoolArray) -> tuple[float, float]:
-    """Return the variance that test sentences cause in a weighted sum of mean F1s, and one part of it.
+    """Return the variance that test sentences cause in a weighted sum of mean F1s, and its shared part.
 
-    This part is also included in the variance between replicates. weights: `(1 + s,)`. moves: `(1 + s, r, m)` points by
+    The variance between replicates also includes the shared part. weights: `(1 + s,)`. moves: `(1 + s, r, m)` points by
     which each sentence moves each F1. tested: `(r, m)`, True if the replicate was tested on the sentence.
     """
     m, gaps = moves.shape[-1], np.tensordot(weights, moves, axes=1)

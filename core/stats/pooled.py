@@ -62,7 +62,7 @@ class Mean:
 
     @property
     def look(self) -> Look:
-        """This mean in the form in which an interim analysis takes its data."""
+        """This mean as a `Look`, the input of an interim analysis."""
         return Look(delta=self.delta, p=self.p, falling=self.falling, fixed=self.fixed)
 
     def half(self, level: float = 0.95) -> FloatArray:
@@ -93,8 +93,8 @@ def fixed_effects(delta: FloatArray, falling: FloatArray, fixed: FloatArray, dof
 def random_effects(delta: FloatArray) -> Mean:
     """Return the mean difference for all similar corpora, from a sample of at least two corpora.
 
-    delta: difference on each corpus, `(corpora, ...)`. Its variance between corpora includes both true differences and
-    chance, so the variance of each corpus is not needed.
+    delta: difference on each corpus, `(corpora, ...)`. Its variance between corpora already includes the variation of
+    the true difference and chance, so the variance on each corpus is not needed.
     """
     n = len(delta)
     spread = delta.var(axis=0, ddof=1) / n
@@ -107,7 +107,7 @@ def random_effects(delta: FloatArray) -> Mean:
 
 
 def between(estimates: Sequence[Estimate]) -> float:
-    """Return the standard deviation of the true difference between corpora, points, without the spread by chance."""
+    """Return how much the true difference varies from corpus to corpus: its standard deviation, points."""
     spread = float(np.var([each.delta for each in estimates], ddof=1))
     return sqrt(max(spread - float(np.mean([each.falling + each.fixed for each in estimates])), 0.0))
 

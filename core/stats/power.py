@@ -144,7 +144,7 @@ def simulate(
 
 
 class _Ended:
-    """Collects the results of d studies, each when it ends."""
+    """Results of d simulated studies; each study is recorded when it ends."""
 
     def __init__(self, d: int) -> None:
         self.columns = {name: np.zeros(d) for name in ("sign", "delta", "se", "dof", "others")}

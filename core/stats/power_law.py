@@ -20,13 +20,13 @@ _SPREADS = 500
 # Exponents b to try. Below 0.05 a law is nearly linear in log n, and above 3 nearly a step, so a few sizes cannot
 # distinguish further exponents.
 _EXPONENTS = np.geomspace(0.05, 3, 40)
-# Laws of a forecast, given as 2^-b: the gain of a doubling as a share of the previous doubling's gain. 1.41 is a square
-# root. The grid leaves out 1, a logarithm, because b = 0 would need a separate formula.
+# Laws of a forecast, given as 2^-b: the gain of a doubling as a share of the previous doubling's gain. At 1.41, F1
+# grows as the square root of the size. The grid leaves out 1, a logarithm, because b = 0 would need a separate formula.
 _RATIOS = np.linspace(0.01, 1.41, 36)
 # A doubling brings at least this share of the gain that the law predicts, because real curves may flatten more.
 _BEND = 0.5
-# Exponents b of the curves for the upper bound: near -0.5 a square root, near 0 a logarithm, at 3 a step. The grid does
-# not contain 0.
+# Exponents b of the curves for the upper bound: near -0.5 a square root, near 0 a logarithm, at 3 nearly a step. The
+# grid does not contain 0, which would need a separate formula.
 _SHAPES = np.linspace(-0.505, 3, 351)
 
 
@@ -155,7 +155,7 @@ def next_step(points: Mapping[int, Sequence[float]], size: int) -> Step:
     width = (counts * shape**2).sum(axis=1)
     slope = (counts * shape * f1).sum(axis=1) / width
     error = (counts * (f1 - slope[:, None] * shape) ** 2).sum(axis=1)
-    # If the best slope is negative, use a flat curve.
+    # If the best slope is negative, use the error of a flat curve.
     held = error + width * np.minimum(slope, 0) ** 2
     # Take the gain along the curve. The last mean itself is noisy.
     step = x[:, -1] - x[:, -2]

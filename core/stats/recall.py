@@ -22,7 +22,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hidden:
-    """How n sentences were hidden in D_C: in several random draws, in blocks of neighbouring sentences.
+    """The n sentences that were hidden in D_C, in several random draws of blocks of neighbouring sentences.
 
     block, draw: `(n,)` number of each sentence's block and draw, from 0. All sentences of a block are in one draw.
     """

@@ -53,7 +53,7 @@ def bounds(looks: tuple[int, ...], alpha: float = ALPHA) -> tuple[float, ...]:
 
 @lru_cache(1)
 def _quadrature() -> tuple[FloatArray, FloatArray]:
-    """Return Gauss-Legendre nodes and weights; computing them takes a second on a busy machine."""
+    """Return Gauss-Legendre nodes and weights, cached because computing them takes a second on a busy machine."""
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     return nodes, weights
 

@@ -69,7 +69,7 @@ class Spread:
 
     def by_halves(self, pool: int) -> "Spread":
         """Return the spread if each replicate is tested on one half of `pool` sentences, and the next on the other."""
-        # Variance that is added because half of the pool may have fewer test sentences.
+        # Variance that is added because half of the pool may be fewer test sentences than `n_sentences`.
         extra = self.both**2 * (2 * self.n_sentences / pool - 1)
         return replace(
             self,

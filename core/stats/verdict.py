@@ -150,9 +150,9 @@ def verdicts(
     """Return {variant: verdict}.
 
     claim: variant of the planned test, which is not corrected for the other tests; "" if no test was planned. bound:
-    significance level of the planned test; it is the comparison with the control if there is one. effect: gain to
-    detect, in points, which sentences on missing data use. level: level of all intervals. same_seeds: as for
-    `compare`.
+    significance level of the planned test, which compares the variant with its control, or with `none` if it has no
+    control. effect: gain to detect, in points, for sentences on missing data. level: confidence level of all intervals.
+    same_seeds: as for `compare`.
 
     The other variants are corrected by Holm's method: once over all comparisons with `none`, and separately over all
     comparisons with controls. "improves" needs both tests. If no variant has an effect, the chance of any "improves" is
@@ -196,7 +196,7 @@ def _tested(pairs: Mapping[str, Resampled], level: float, planned: Mapping[str, 
 def _open(test: Tested, gain: str, arm: Arm, effect: float) -> str:
     """Return a sentence that says why a test detected nothing.
 
-    gain: the tested difference in words, which begin the sentence. effect: gain to detect, points.
+    gain: the tested difference in words, with which the sentence begins. effect: gain to detect, points.
     """
     if not test.gap.sign:
         lacks = needed(test.gap, arm.unit, effect, single_pretraining=arm.single_pretraining, unlearnt=arm.unlearnt)
@@ -313,7 +313,7 @@ def lacking(delta: float, falling: float, fixed: float, n: int, power: float = P
     if fixed < allowed:
         # Ask for at least one more repetition, because n were not enough.
         repetitions = max(ceil(n * falling / (allowed - fixed)), n + 1)
-    else:  # Both parts must shrink. Leave at most half of the allowed variance to the repetitions.
+    else:  # Both parts must shrink. At most half of `allowed` is for the part that repetitions reduce.
         repetitions = n if falling <= allowed / 2 else ceil(2 * n * falling / allowed)
         sentences = fixed / (allowed - min(falling, allowed / 2))
     return Lacking(repetitions=repetitions, sentences=sentences, corpora=(falling + fixed) / allowed)

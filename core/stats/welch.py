@@ -25,7 +25,10 @@ class Welch:
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> Welch | None:
-    """Test if two variants differ in mean F1. a, b: one F1 per seed. None with a single seed, or if no F1 varies."""
+    """Test if two variants differ in mean F1. Return None with a single seed, or if the F1 of neither varies.
+
+    a, b: one F1 per seed.
+    """
     if min(len(a), len(b)) < 2 or (stdev(a) == 0 and stdev(b) == 0):
         return None
     first, second = ((float(np.mean(x)), float(np.var(x, ddof=1)), len(x)) for x in (a, b))

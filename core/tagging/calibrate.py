@@ -1,6 +1,7 @@
 """`calibrate`: time training and embedding with an encoder on this machine and the user's data, in a few seconds.
 
-A step over n pieces takes t = a + b n seconds (SOURCES.md, Cost); a small and a large batch determine a and b.
+A training step over n word pieces takes t = a + b n seconds (SOURCES.md, Cost). Timing a small and a large batch gives
+a and b.
 """
 
 import math
@@ -45,7 +46,7 @@ MLM_SIZES, TAGGER_SIZES = (8, 64), (4, 32)
 # Time in seconds for all timed steps of one batch size; the last step may end later.
 SECONDS = 1.5
 
-Line = tuple[float, float]  # a and b of t = a + b n: seconds per step, and seconds per piece
+Line = tuple[float, float]  # a and b of t = a + b n: seconds per step, and seconds per word piece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +54,10 @@ class CalibrateResult:
     """Result of a `calibrate` run.
 
     machine: name of the processor or GPU. busy: True if other programs were running. device: `cpu` or `cuda`. mlm,
-    tagger, embed: seconds per step and per word piece. load: seconds to load the encoder. has_head: True if the encoder
-    has a vocabulary head. parameters: number of parameters, including the head. dimension: size of a hidden state.
-    memory_gb: peak memory in 10^9 bytes. pieces: {role of a corpus, such as `train`: word pieces per token}.
+    tagger, embed: seconds per step, and seconds per word piece, of pre-training, fine-tuning and embedding. load:
+    seconds to load the encoder. has_head: True if the encoder has a vocabulary head. parameters: number of parameters,
+    including the head. dimension: size of a hidden state. memory_gb: peak memory in 10^9 bytes. pieces: {role of a
+    corpus, such as `train`: word pieces per token}.
     """
 
     machine: str
@@ -185,7 +187,8 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
         if threads:
             threads.gradients(loss, batch["micro"], i)
         else:
-            with _precision(device):  # Within one context, the weights are cast only once.
+            # Run all micro-batches in one autocast context, which casts the weights only once.
+            with _precision(device):
                 for micro in batch["micro"]:
                     value = loss(micro)
                     with _precision(device, on=False):

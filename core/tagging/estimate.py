@@ -40,7 +40,7 @@ from core.training.settings import (
     classify_preset,
 )
 
-# Seconds that a run needs to read and check its input and to save its results, without the weights.
+# Seconds that a run needs to read and check its input and to save its results, except the model's weights.
 START = 3.0
 # Time of a forward pass as a share of a training step.
 FORWARD = 1 / 3

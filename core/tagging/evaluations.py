@@ -41,10 +41,10 @@ class SplitScores:
     """Scores of one tagger on one split, in percent.
 
     micro_f1, precision, recall: scores of exact matches (strict), with the tagger's own decoding. by_type: F1 by entity
-    type. decodings: micro F1 by decoding. lot: F1 that a tagger reaches by chance (`chance_f1`). macro_f1: mean F1 over
-    the types in the split. calibration: calibration of the entities' confidences. unseen_f1: micro F1 on the sentences
-    that are not in the training set; None if the training set contains all sentences of the split or none. report:
-    seqeval's strict report, a row per type and `micro avg`.
+    type. decodings: micro F1 by decoding. lot: micro F1 up to which a tagger may have guessed (`chance_f1`). macro_f1:
+    mean F1 over the types in the split. calibration: calibration of the entities' confidences. unseen_f1: micro F1 on
+    the sentences that are not in the training set; None if the training set contains all sentences of the split or
+    none. report: seqeval's strict report, a row per type and `micro avg`.
     """
 
     micro_f1: float
@@ -396,9 +396,9 @@ def score_split(
 
 
 def score_found(run: Run, gold: Sequence[Sentence], found: Sequence[Prediction], name: str) -> OverSeeds:
-    """Return the scores of entities that were not found by a tagger; write the same files as for a tagger.
+    """Return the scores of entities that a dictionary, an LLM or a zero-shot model found; write the result files.
 
-    name: name of the test set, see `name_of_test_set`.
+    found: entities found in each sentence. name: name of the test set, see `name_of_test_set`.
     """
     types = sorted({*types_of(gold), *(entity.type for each in found for entity in each.entities)})
     table = evaluate(gold, found, types)
@@ -417,7 +417,7 @@ def score_found(run: Run, gold: Sequence[Sentence], found: Sequence[Prediction],
 
 
 def without_mix(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence[str]) -> float | None:
-    """Return the micro F1 of a tagger that mixes layers if other software loads it; None for other taggers.
+    """Return the micro F1 that a tagger with mixed layers reaches in other software; None for other taggers.
 
     Other software uses only the last layer and decodes each word alone. For a tagger that does not mix layers, this
     score equals its `argmax` score.

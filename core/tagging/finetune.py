@@ -72,9 +72,9 @@ if TYPE_CHECKING:
     from core.training.pseudo import Stages
 
 _TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-# Seconds to wait before checking again if all seeds are finished.
+# Seconds between two checks whether all seeds are finished.
 _POLL = 0.5
-# Seconds to wait for the lock; long enough for another process to write the largest tagger.
+# Seconds to wait for the lock of `Seeds.settling`; long enough for another process to write the largest tagger.
 _PATIENCE = 3600.0
 
 
@@ -446,7 +446,7 @@ def _train(
     seed: int,
     seeds: "Seeds",
 ) -> "Epochs":
-    """Train `tagger` in place, and return its epochs.
+    """Train `tagger` in place, and return the record of its epochs.
 
     first: first tagger, which is kept if the user stops before the end of the first epoch; None if there is none.
     """
@@ -498,7 +498,7 @@ def _keep_first(config: FinetuneConfig, job: Job, tagger: "Tagger", *, seed: int
 def _keep_stopped(job: Job, tagger: "Tagger", which: str, *, seed: int, seeds: "Seeds") -> None:
     """Store a tagger after the user stopped the run, unless a finished seed has already stored one.
 
-    which: where the tagger comes from, for the note, such as "of epoch 2".
+    which: where the tagger comes from, in words for the note, such as "of epoch 2".
     """
     with seeds.settling():
         if not seeds.finished() and not seeds.place:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from core.models.word_features import Vectors
     from core.training.rows import Copies
 
-# Exponent of a type's inverse frequency in the weight of its entities, by value of the option `class_weights`.
+# {value of the option `class_weights`: power in `sentence_weights`}. With power 0, all sentences have equal weight.
 CLASS_WEIGHTS = {"none": 0.0, "root": 0.5, "inverse": 1.0}
 # LSTM units in Murthy et al. 2018, without and with an assisting corpus.
 MONOLINGUAL, MULTILINGUAL = 200, 400
@@ -63,10 +63,10 @@ class Borrowed:
 
 
 def borrow(config: FinetuneConfig, job: Job, types: Sequence[str], states: str = "") -> Borrowed:
-    """Return the assisting sentences, word vectors and names that `config` asks for. Child runs learn word vectors.
+    """Return the assisting sentences, word vectors and names that `config` asks for.
 
-    types: entity types of the training set. states: encoder whose frozen states are read, or "". Errors: CorpusError;
-    ConfigError if the network cannot use an option.
+    Word vectors are learnt in child runs. types: entity types of the training set. states: encoder whose frozen states
+    are read, or "". Errors: CorpusError; ConfigError if the network cannot use an option.
     """
     if config.network in ON_ENCODER and (
         config.own_words or config.assisting_words or config.skipgram or config.states or config.hidden
@@ -100,8 +100,8 @@ def borrow(config: FinetuneConfig, job: Job, types: Sequence[str], states: str =
 def word_vectors(config: WordVectorOptions, job: Job) -> "tuple[Vectors | None, Vectors | None]":
     """Return the word vectors for the training set and those for the assisting corpus.
 
-    Child runs learn vectors, or vectors are imported. None replaces vectors that the config does not ask for. Errors:
-    CorpusError; ConfigError if the two dimensions differ.
+    The vectors are learnt in child runs or imported. Vectors that the config does not ask for are None. Errors:
+    CorpusError; ConfigError if the two sets of vectors differ in dimension.
     """
     own, other = (
         read_words(job.child("vectors", corpus=corpus, **config.skipgram))
@@ -152,9 +152,10 @@ def count_with_vector(
 def sentence_weights(config: TaggerSettings, train: Sequence[Sentence]) -> list[float]:
     """Return the weight of each training sentence in the loss, 1 on average.
 
-    An entity's weight is the inverse of its type's share of all mentions, to the power in `CLASS_WEIGHTS`. A sentence's
-    weight is the mean of its entities' weights, or 1 without entities. These weights are then scaled to a mean of 1.
-    Sentences are weighted instead of words, because a CRF has no loss per word (SOURCES.md, Class weights).
+    An entity's weight is (mean number of mentions per type / number of mentions of its type) to the power in
+    `CLASS_WEIGHTS`. A sentence's weight is the mean of its entities' weights, or 1 without entities. These weights are
+    then scaled to a mean of 1. Sentences are weighted instead of words, because a CRF has no loss per word (SOURCES.md,
+    Class weights).
     """
     power = CLASS_WEIGHTS[config.class_weights]
     mentions = Counter(entity.type for sentence in train for entity in sentence.entities or ())

@@ -1,6 +1,6 @@
 """Live curves of trainings, with Altair, because a Plotly figure is redrawn and flickers at every new point.
 
-The specification depends on the lines but not on their points, so that a browser receives only new points.
+A chart's specification depends on the lines but not on their points, so that a browser receives only new points.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ def thinned(values: FloatArray, most: int) -> IntArray:
     n = len(values)
     if n <= most:
         return np.arange(n)
-    # Each block has two points. Subtract 4 from `most` for the first and last point, and for a last, incomplete block.
+    # Two points are drawn per block. Subtract 4 for the first and last value, and for an incomplete block at the end.
     width = 1 << int(np.ceil(np.log2(2 * n / (most - 4))))
     padded = np.resize(values, -(-n // width) * width)
     padded[n:] = values[-1]

@@ -95,7 +95,7 @@ class _Neighbourhood:
 
 @dataclass(frozen=True, kw_only=True)
 class TagWork:
-    """Work that finds the entities of a corpus's sentences, which several workers share.
+    """Work, shared by several workers, that finds the entities in a corpus.
 
     model: the tagger's folder, at the same path for every worker.
     """
@@ -111,7 +111,7 @@ class TagWork:
 
     def read(self, start: int, stop: int, about: chunks.About) -> _Neighbourhood:
         # Also read neighbours of the first and last sentence. A sentence has at least one piece, so `context` sentences
-        # always contain `context` pieces.
+        # always contain at least `context` pieces.
         first, last = max(start - about["context"], 0), min(stop + about["context"], len(self.corpus))
         kept = list(chain.from_iterable(self.corpus.batches(first, last)))
         return _Neighbourhood(sentences=kept, first=first, start=start, n=stop - start)

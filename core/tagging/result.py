@@ -27,7 +27,7 @@ from core.text.sentence import Entity, Sentence
 from core.training import saved_models as models
 
 MODEL = "its model"
-# `weakest` ignores types with fewer mentions, because the share that is found of so few mentions is too uncertain.
+# `weakest` ignores types with fewer mentions in the test set, because their recall is too uncertain.
 MENTIONS = 10
 # A seed failed if its F1 is below this share of the best seed's F1 (Dodge et al. 2020).
 FAILED = 0.5
@@ -336,7 +336,8 @@ def differing_settings(a: Run, b: Run) -> list[OptionDifference]:
     ]
 
 
-# Options to leave out: the encoder, which is what the user compares, and an option that changes no score.
+# Options that `differing_settings` leaves out: the encoder and its hash, which the user compares on purpose, and an
+# option that changes no score.
 _SAME_ANYWAY = ("init", "weights", "allow_download")
 
 

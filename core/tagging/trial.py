@@ -26,9 +26,9 @@ from core.training import saved_models as models
 MOST = 200_000
 # Extensions of the files that `read` accepts.
 ENDINGS = ("pdf", "docx", "txt", "odt", "rtf", "html", "eml")
-# Time limit of the process that tags.
+# Time limit of the process that tags, in seconds.
 SECONDS = 300
-# Memory limit of this process in bytes. A large encoder takes 3 GB.
+# Memory limit of the process that tags, in bytes. A large encoder takes 3 GB.
 _MEMORY = 8 << 30
 _process = Isolated("core.tagging.trial_process", "try a shorter text", SECONDS, memory=_MEMORY)
 
@@ -92,7 +92,7 @@ def ready() -> None:
 
 
 def pasted(text: str) -> Text:
-    """Return a pasted text. Errors: ConfigError if it is blank."""
+    """Return the `Text` of a pasted string. Errors: ConfigError if the string is blank."""
     return _text("", Extract(paragraphs=paragraphs(text)))
 
 

@@ -1,4 +1,4 @@
-"""Export what taggers found in a text that was tried: a Word document with comments, a table, and JSON."""
+"""Export the entities that taggers found in a text: as a Word document with comments, a CSV table, or JSON."""
 
 import csv as tables
 import json as objects
@@ -119,7 +119,8 @@ def _highlighted(
 ) -> Iterator[tuple[list["WordRun"], Compared, str]]:
     """Add text to a Word paragraph, in pieces (Word runs) that end where an entity starts or ends.
 
-    Yield, per entity, the runs that it covers, which are highlighted, the entity, and the author of its comment.
+    For each entity, highlight the Word runs that it covers. Yield these runs, the entity, and the author of its
+    comment.
     """
     from docx.enum.text import WD_COLOR_INDEX
 

@@ -191,7 +191,7 @@ def _by_id(corpus: str, ids: tuple[str, ...]) -> dict[str, Sentence]:
 
 
 def trainings(run_id: str) -> list[Run]:
-    """Return the runs that train a model, among this run and its descendants, in the order in which it needed them."""
+    """Return this run and its descendants, if they train a model themselves, in the order in which they were needed."""
     return list({run.id: run for run in _below(run_id)}.values())
 
 
@@ -308,7 +308,7 @@ def loading(run_id: str) -> Mapping[str, str]:
 
 
 def _of_last_layers(run_id: str, seeds: Sequence[int]) -> list[float]:
-    """Return the dev F1 of each seed's tagger with the last layer alone; only taggers that mix layers have it."""
+    """Return the dev F1 with the last layer alone, for each seed whose tagger mixes layers."""
     outcomes = (evaluations.read_outcome(store().get(run_id), seed) for seed in seeds)
     return [one.last_layer for one in outcomes if one and one.last_layer is not None]
 
