@@ -60,7 +60,10 @@ class Grid:
                 yield target, a, b
 
     def voters(self) -> tuple[str, ...]:
-        """Return the measures that vote. TVcC only votes without TVC, because both compare the same words."""
+        """Return the measures that vote on the closest source.
+
+        All measures vote, except TVcC if TVC is also measured, because both compare the same words.
+        """
         return tuple(name for name in self.measures if not (name == "tvcc" and "tvc" in self.measures))
 
     def only(self, measures: Sequence[str]) -> "Grid":

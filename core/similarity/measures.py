@@ -112,7 +112,7 @@ class Tvc:
     Options: ClassVar[type[Config]] = Config
 
     def __init__(self, options: Config, *, seed: int, vocabulary_size: int) -> None:
-        """Ignore all options. Case and tokens are options of the sample."""
+        """Ignore the arguments, because this measure has no options. The sample determines case and tokens."""
 
     def fit(self, source: Sample, report: Reporter) -> Counter[str]:
         """Return {word: number of sentences of the source that contain the word}."""

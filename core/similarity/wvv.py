@@ -155,7 +155,7 @@ class Wvv:
 def distances(before: FloatArray, after: FloatArray, shared: IntArray) -> dict[str, float]:
     """Return {column: how far word vectors moved}.
 
-    before, after: `(v, d)` vectors. shared: rows of the words that the target has, too; not empty.
+    before, after: `(v, d)` vectors. shared: rows of the words that also occur in the target, at least one.
     """
     # Use float64, because sums of small squared float32 differences lose the digits in which sources differ.
     squares = ((after.astype(np.float64) - before) ** 2).sum(axis=1)

@@ -211,7 +211,7 @@ def _judge(arm: Arm, against_none: Tested, against_random: Tested | None, effect
     # Begin with a word, because a spreadsheet would run a cell that begins with + or - as a formula.
     gain = f"Against {arm.without} {_points(none)}"
     word: Word = "no evidence"
-    # A gain needs a control, because any further text may cause it. A loss does not.
+    # A gain needs a control, because any additional text may cause a gain. A loss needs no control.
     if helped < 0:
         word, why = "hurts", f"{gain}: the whole interval is below 0."
     elif helped == 0:

@@ -161,7 +161,10 @@ def _pieces(lm: "MaskedLM", sample: Sequence[Sentence]) -> int:
 
 
 def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> Line:
-    """Time training steps of MLM: forward, backward and update. On a CPU, each micro-batch has its own thread."""
+    """Time MLM training steps (forward, backward, update), and return seconds per step and per word piece.
+
+    On a CPU, each micro-batch has its own thread.
+    """
     import torch
 
     from core.models.mlm import Masking
@@ -272,7 +275,10 @@ def _time_tagger(tagger: "Tagger", sample: Sequence[Sentence], report: Reporter)
 
 
 def _time_embedding(encoder: "Encoder", sample: Sequence[Sentence], lm: "MaskedLM") -> Line:
-    """Time the embedding of all sentences in `sample`. The encoder chooses its own batches, so a is 0."""
+    """Time the embedding of `sample`, and return seconds per step and per word piece.
+
+    The encoder chooses its own batches, so all time counts per word piece, and the time per step is 0.
+    """
     texts = [sentence.text for sentence in sample]
     encoder.encode(texts[:64], Silent())  # Warm up, because the first call takes longer.
     started = time.perf_counter()

@@ -87,7 +87,7 @@ class Compared:
 
 
 def ready() -> None:
-    """Start the process that tags, and return at once. It imports its modules, so the first text takes less time."""
+    """Start the process that tags, and return at once. Importing modules in advance speeds up the first text."""
     _process.ready()
 
 
