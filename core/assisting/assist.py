@@ -1,9 +1,9 @@
 """`assist`: test if sentences of an assisting corpus improve a tagger that is trained on the primary corpus.
 
-One variant (arm) uses no assisting sentences and one uses all. For each threshold, one uses the sentences that the
-threshold keeps. The random variant draws as many sentences as the chosen threshold keeps. The threshold is chosen on
-the dev set; test F1 of the other thresholds is only shown (Murthy et al. 2018, Fig. 2). Assisting sentences that also
-occur in the dev or test set are left out.
+One variant (arm) uses no assisting sentences and one uses all. Each threshold has a variant that uses the sentences
+that the threshold keeps. The random variant draws as many sentences as the chosen threshold keeps. The threshold is
+chosen on the dev set; test F1 of the other thresholds is only shown (Murthy et al. 2018, Fig. 2). Assisting sentences
+that also occur in the dev or test set are left out.
 
 All variants train for the same number of steps on the same primary batches, with networks of equal size and without
 early stopping. They differ only in the assisting sentences that each step adds. The preset `paper` follows Murthy et
@@ -241,8 +241,8 @@ def _row(
 ) -> AssistRow:
     """Train one variant and return its F1. Thresholds that keep the same sentences use the same run.
 
-    shared: assisting sentences; () for the primary corpus alone; several random draws for the variant `random`. Each
-    draw is trained with one seed.
+    shared: one set of assisting sentences. For the variant `random`, it has one set per random draw, and each draw is
+    trained with one seed. () trains on the primary corpus alone.
     """
     given = [_options(config, extra, share) for extra in shared or (None,)]
     if len(given) > 1:

@@ -16,7 +16,8 @@ WIDTH = 0.25  # width of a bar, in units of SKL; whole-number thresholds are the
 def skl_histogram(scores: FloatArray, threshold: float, log: str = "natural") -> go.Figure:
     """Draw a histogram of the SKL scores of kept and of dropped sentences.
 
-    scores: `(n,)`, only of sentences that share an entity. All other scores are 0 and would dominate the histogram.
+    scores: `(n,)`, one for each sentence that shares an entity with the primary corpus. All other scores are 0 and
+    would dominate the histogram.
     """
     # The axis ends at 9 or above, so that figures of different corpora can be compared.
     edges = np.arange(0, max(float(scores.max(initial=0)), threshold, 9) + WIDTH, WIDTH)

@@ -75,9 +75,9 @@ class SklOptions(Config):
 class Drift:
     """Entities that two labelled corpora share, and the divergence of each entity's types.
 
-    names: the m shared entities in lower case, sorted. types: the t types of both corpora. primary, assisting: counts
-    per entity and type, `(m, t)`. skl: `(m,)`, 0 if the corpora agree. seen: number of different entities in the
-    primary corpus and in the assisting corpus, shared or not.
+    names: the m shared entities in lower case, sorted. types: the t types that occur in either corpus. primary,
+    assisting: counts per entity and type, `(m, t)`. skl: `(m,)`, divergence of each entity's types; 0 if the corpora
+    agree. seen: number of different entities in the primary corpus and in the assisting corpus, shared or not.
     """
 
     names: tuple[str, ...]
@@ -106,7 +106,10 @@ def units(sentence: Sentence, unit: str) -> Iterator[tuple[str, Entity]]:
 def count_types(
     sentences: Iterable[Sentence], unit: str, into: dict[str, Counter[str]] | None = None
 ) -> dict[str, Counter[str]]:
-    """Return {entity: {type: count}}. If `into` is given, add the counts to it and return it."""
+    """Count how often each entity has each type in `sentences`. Return {entity: {type: count}}.
+
+    If `into` is given, add the counts to it, and return `into`.
+    """
     counts = {} if into is None else into
     for sentence in sentences:
         for name, entity in units(sentence, unit):
@@ -142,7 +145,7 @@ def parse_map(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def compare(primary: Counts, assisting: Counts, options: SklOptions) -> Drift:
-    """Return the shared entities of two tables of counts, with their SKL. The order of the tables does not matter."""
+    """Return the entities that both corpora share, with their SKL. SKL is the same if the two corpora are swapped."""
     types = sorted({kind for counts in (primary, assisting) for counter in counts.values() for kind in counter})
     # Sort the entities, so that the rows do not depend on the order of sentences.
     shared = sorted(
@@ -171,7 +174,7 @@ def _table(counts: Counts, names: Sequence[str], types: Sequence[str]) -> IntArr
 def distributions(counts: IntArray, options: SklOptions, average: IntArray | None = None) -> FloatArray:
     """Return the probabilities of counts `(m, t)`. All are above 0, and each row sums to 1.
 
-    average: `(t,)` counts of all entities together. The option `shrinkage` pulls each row towards them.
+    average: `(t,)` counts of all entities together. The option `shrinkage` pulls each row towards their distribution.
     """
     raised: FloatArray = counts + options.add_k
     if options.shrinkage:
@@ -198,9 +201,9 @@ def symmetric_kl(p: FloatArray, q: FloatArray, log: str = "natural") -> FloatArr
 
 
 def score(sentences: Iterable[Sentence], drift: Drift, unit: str) -> tuple[FloatArray, IntArray]:
-    """Return the score of each sentence, and its number of shared entities, both `(n,)`.
+    """Return the score of each sentence, and its number of occurrences of shared entities, both `(n,)`.
 
-    The score is the mean SKL over the occurrences of shared entities; 0 if the sentence has none.
+    The score is the mean SKL over these occurrences; 0 if the sentence has none.
     """
     values = dict(zip(drift.names, drift.skl.tolist(), strict=True))
     skls = [[values[name] for name, _ in units(sentence, unit) if name in values] for sentence in sentences]
@@ -415,9 +418,9 @@ class Mark:
 class Assisted:
     """A finished `skl` run.
 
-    scores: `(n,)`, one per sentence of the assisting corpus. overlaps: `(n,)`, number of shared entities in each
-    sentence. names: the m shared entities. types: the t types of both corpora. skl: `(m,)`. counts: {"primary" or
-    "assisting": counts per entity and type, `(m, t)`}.
+    scores: `(n,)`, one per sentence of the assisting corpus. overlaps: `(n,)`, number of occurrences of shared entities
+    in each sentence. names: the m shared entities. types: the t types that occur in either corpus. skl: `(m,)`, SKL of
+    each shared entity. counts: {"primary" or "assisting": counts per entity and type, `(m, t)`}.
     """
 
     run: str
@@ -436,7 +439,7 @@ class Assisted:
     def read(cls, run: Run, library: Library) -> Self:
         """Return a finished run, read from its files.
 
-        A removed corpus is no error here. Only reading its sentences raises CorpusError.
+        If one of its corpora was removed, this still works. Only reading sentences of that corpus raises CorpusError.
         """
         with read_back(run.artifacts, _SCORES, _DRIFT):
             scores, drift = (pq.read_table(run.artifacts / name) for name in (_SCORES, _DRIFT))
@@ -467,7 +470,7 @@ class Assisted:
         return [renamed(sentence, self.type_map) for sentence in self.assisting.take(rows)]
 
     def marks(self, sentence: Sentence) -> list[Mark]:
-        """Return the shared entities of `sentence`, which must come from the method `sentences`."""
+        """Return the shared entities of `sentence`. Get it from the method `sentences`, which renames its types."""
         rows = {name: row for row, name in enumerate(self.names)}
         usual = self.counts["primary"].argmax(axis=1)
         return [

@@ -498,8 +498,8 @@ def _new_model(config: DifficultyConfig, questions: Questions, one: _Training, s
 def _null(config: DifficultyConfig, questions: Questions, one: _Training, report: Reporter) -> FloatArray:
     """Return the null model: log2 probabilities `(k,)` of the types without any input.
 
-    They are the type frequencies, or the predictions of a classifier that trained one epoch on empty inputs. Both views
-    of a fold use the same null model, so that it cancels out in CEIM.
+    The probabilities are the type frequencies, or the predictions of a classifier that trained one epoch on empty
+    inputs. Both views of a fold use the same null model, so that it cancels out in CEIM.
     """
     labels = questions.labels[~one.held]
     if config.null == "closed":

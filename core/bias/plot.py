@@ -11,7 +11,7 @@ from core.bias.result import Bits, Intervals
 from core.charts import COLOURS, INK, figure, plain
 from core.results import BoolArray, FloatArray, IntArray
 
-# Width of a bar of the histogram, in bits. The border of the CEIM bins, 0.5 bits, must be a multiple of it.
+# Width of a bar of the histogram, in bits. The CEIM bins end at -0.5 and 0.5 bits, so the width must divide 0.5 evenly.
 BAR = 0.25
 # Number of bars on each side of zero. The two outermost bars also count all values beyond them.
 SIDE = 24
@@ -46,7 +46,11 @@ def bar_words(bar: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CeimPanel:
-    """One panel of the histogram. bars, bins: `(n,)`, bar and CEIM bin of each mention. weak: warning if n is small."""
+    """One panel of the histogram: the mentions of one type, or of all types.
+
+    bars: `(n,)`, number of the bar of each mention (`ceim_bars`). bins: CEIM bin of each mention. weak: warning if n is
+    small, else "".
+    """
 
     name: str
     bars: IntArray

@@ -4,10 +4,10 @@ Ma et al. 2023 state no thresholds for the pools, so the thresholds are our own 
 and `base_and` draw the sets of their Fig. 4 and Table 3, with more or fewer low-CEIM mentions. A sentence is drawn at
 most once and keeps all its labels.
 
-All sets of Fig. 4 have the same size. Their share is the proportion of sentences with a low-CEIM mention. The
-proportion of low-CEIM mentions is smaller, because these sentences have other mentions too; each set reports both
-numbers of mentions (`Rebuilt.low`, `Rebuilt.measured`). With the same seed, the low-CEIM sentences of a set are also in
-every set with a larger share.
+All sets of Fig. 4 have the same number of sentences, but different proportions of sentences with a low-CEIM mention
+(`share`). The proportion of low-CEIM mentions is smaller, because these sentences have other mentions too. Each set
+reports its number of low-CEIM mentions (`Rebuilt.low`) and of all measured mentions (`Rebuilt.measured`). With the same
+seed, a set with a larger share contains all sentences with a low-CEIM mention of the sets with smaller shares.
 """
 
 import re

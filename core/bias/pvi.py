@@ -135,7 +135,10 @@ def pvi(log2_model: FloatArray, log2_null: FloatArray) -> FloatArray:
 
 
 def tempered(log2_model: FloatArray, log2_null: FloatArray, strength: float) -> FloatArray:
-    """Return log2 distributions `(n, k)` between the null model (strength 0) and the model (1), or beyond it."""
+    """Return log2 distributions `(n, k)`, mixed from those of the model and of the null model.
+
+    strength: 0 gives the null model, 1 gives the model, and a number above 1 increases their distance.
+    """
     # Normalise, because a weighted geometric mean of two distributions does not sum to 1.
     mixed = log2_null + strength * (log2_model - log2_null)
     return mixed - np.logaddexp2.reduce(mixed, axis=1, keepdims=True)

@@ -69,10 +69,11 @@ READS: Mapping[str, tuple[str, ...]] = {
     "random2high": ("context_high",),
     "low2high": ("context_high",),
 }
-# Most sentences that a corpus may share with a held-out set: 20, or 10% of the smaller of the two sets. Some overlap is
-# allowed because stock phrases occur in both.
+# Maximum number of sentences that a corpus may share with a held-out set: 20, or 10% of the smaller of the two sets if
+# that is more. Some overlap is allowed because stock phrases occur in both.
 STOCK, SHARED = 20, 0.1
-# A corpus is refused if it shares at least this proportion of the smaller set, even if that is less than STOCK.
+# A corpus is also refused if the shared sentences are at least this proportion of the smaller of the two sets, even if
+# there are fewer of them than STOCK.
 NEARLY = 0.9
 
 
@@ -357,10 +358,10 @@ def _sealed(config: RebuildConfig, job: Job, train: Corpus, sentences: list[Sent
 class Preview:
     """Expected outcome of a rebuild, in numbers.
 
-    pools, reached: see `RebuildResult`. of, measured: all mentions of the training set, and those that were measured.
-    wanted, able: mentions to change, and those that can be changed. bins: {CEIM bin: number of sentences with a mention
-    in it}. low, drawn: low-CEIM mentions and all measured mentions of a set drawn by CEIM. empty: reason why the
-    rebuild cannot run, else "".
+    pools, reached: see `RebuildResult`. of: number of mentions in the training set. measured: number of measured
+    mentions. wanted: number of mentions to change. able: number of mentions that can be changed. bins: {CEIM bin:
+    number of sentences with a mention in this bin}. low, drawn: number of low-CEIM mentions, and of all measured
+    mentions, in a set drawn by CEIM. empty: reason why the rebuild cannot run, else "".
     """
 
     pools: Mapping[str, Mapping[str, int]]
@@ -453,9 +454,10 @@ def _of_runs(trained_on: set[str], store: RunStore) -> list[str]:
 
 
 def _named_as_part(train: Corpus, other: Corpus) -> bool:
-    """Return True if replacing train by dev or test in the name of `train` gives the name of `other`.
+    """Return True if replacing "train" by "dev" or "test" in the name of `train` gives the name of `other`.
 
-    The word training also counts as train, and words such as valid count as dev. All names of both corpora are tried.
+    "training" is replaced too, and other words for dev, such as "valid", are also tried (`_OTHER_PARTS`). Former names
+    of both corpora count too.
     """
     parts = "|".join(_OTHER_PARTS)
     patterns = [

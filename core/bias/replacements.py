@@ -46,7 +46,8 @@ from core.bias.training_sentences import (
 from core.results import BoolArray, FloatArray, IntArray
 from core.text.sentence import Entity, Sentence
 
-# Maximum number of draws of new names until the sentence is neither in the set nor held out.
+# Maximum number of times that new names are drawn for a sentence. Drawing stops once the renamed sentence is neither in
+# the set nor held out.
 NAME_TRIES = 20
 # Maximum number of retained sentences or mentions to try until a copy is new to the set and all its names change.
 CONTEXT_TRIES = 50
@@ -114,8 +115,7 @@ def _redundant(training: Training, mentions: Sequence[int], rng: Random) -> list
     for group in _largest_first(by_word):
         left = [mention for mention in group if mention not in gone]
         if left and kept.isdisjoint(left):
-            # This mention is kept in all later groups too. Otherwise the group of another word of its name could
-            # remove it.
+            # A kept mention is never removed later, although it is also in the groups of the other words of its name.
             kept.add(rng.choice(left))
         more = [mention for mention in left if mention not in kept]
         gone.update(more)
@@ -180,7 +180,10 @@ class _LowNames:
         return bool(self.folded.get(self.training.kinds[mention], set()) - {folded(self.training.names[mention])})
 
     def rename(self, row: int, mentions: Iterable[int], taken: Taken, rng: Random) -> Sentence | None:
-        """Return the sentence at `row` with a new name for each of `mentions`; None if no draw is new to the set."""
+        """Return the sentence at `row` with random new names for `mentions`.
+
+        Return None if every drawn result is already in the set or held out.
+        """
         for _ in range(NAME_TRIES):
             names = {int(self.training.places[mention]): self._other(mention, rng) for mention in mentions}
             edited = renamed(self.training.sentences[row], names)
@@ -332,7 +335,10 @@ class _Mover:
     kind: str
 
     def whole(self, row: int) -> tuple[Sentence, list[Edit]] | None:
-        """Return a copy of a retained sentence with the names of `row`, and its edits; None if no copy is new."""
+        """Return a copy of a retained sentence with the names of the sentence at `row`, and its edits.
+
+        Return None if every copy is already in the set or held out, or leaves a name unchanged.
+        """
         deleted = self.training.sentences[row]
         fitting = self.plan.sentences[_types(deleted)]
         for lender in self.rng.sample(fitting, min(CONTEXT_TRIES, len(fitting))):
@@ -344,7 +350,10 @@ class _Mover:
         return None
 
     def singly(self, row: int, mentions: Sequence[int]) -> tuple[Sentence, list[Edit]] | None:
-        """Return the sentence at `row` with other contexts around `mentions`, and the edits; None if no draw is new."""
+        """Return the sentence at `row` with random other contexts around `mentions`, and its edits.
+
+        Return None if no context fits, or every drawn result is already in the set or held out.
+        """
         sentence, places = self.training.sentences[row], self.training.places
         lenders = {mention: fitting for mention in mentions if (fitting := self._fitting(mention))}
         for _ in range(CONTEXT_TRIES if lenders else 0):
@@ -501,9 +510,10 @@ def dataaug(training: Training, split: Split, seed: int, *, typo_share: float = 
 
 
 def guard(training: Training, split: Split) -> dict[str, set[str]]:
-    """Return {type: pieces typical of the type}: the `GUARDED` share of its pieces with the highest PMI with the type.
+    """Return {type: its typical pieces}: those with the highest PMI with the type.
 
-    Words outside entities count as one more type. Among pieces of equal PMI, the more frequent ones come first.
+    `GUARDED` is their share of the type's pieces. Words outside entities count as one more type. Among pieces of equal
+    PMI, the more frequent ones come first.
     """
     words: dict[str, Counter[str]] = defaultdict(Counter)
     for kind, name in zip(training.kinds, training.names, strict=True):
@@ -605,7 +615,7 @@ def levenshtein(text: str, others: tuple[IntArray, IntArray]) -> IntArray:
     for done, letter in enumerate(text[:LONGEST], 1):
         best = np.minimum(line[1:] + 1, line[:-1] + (codes != ord(letter)))
         line = np.concatenate([np.full((1, len(lengths)), done, np.int16), best])
-        # Each inserted letter costs 1, so insertions are a running minimum after subtracting 1 per letter.
+        # Insertions cost 1 per letter. Subtract this cost (`steps`), take the running minimum, and add the cost again.
         line = np.minimum.accumulate(line - steps, axis=0) + steps
     distances: IntArray = line[lengths, np.arange(len(lengths))]
     return distances

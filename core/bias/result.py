@@ -107,10 +107,10 @@ def read_mentions(path: Path) -> list[Mention]:
 
 
 def unsupported(mentions: Sequence[Mention]) -> IntArray:
-    """Return the indices `(k,)` of mentions with one negative PVI (name or context) while the other is at most 0.
+    """Return the indices `(k,)` of the mentions of which neither name nor context has a PVI above 0.
 
-    PVI is rounded first. A view without information has a PVI of 0 up to a rounding error, and must not count as above
-    0.
+    At least one of the two PVIs must be negative. PVI is rounded first, because a view without information has a PVI of
+    0 up to a rounding error, which must not count as above 0.
     """
     entity, context = (
         np.round([getattr(m, name) for m in mentions], _DECIMALS) for name in ("pvi_entity", "pvi_context")

@@ -66,8 +66,8 @@ class Training:
 
     rows, places `(m,)`: row of each mention's sentence, and index of the mention in it from the left. kinds, names,
     bins: type, name and CEIM bin ("" if not measured) of each mention. entity, context `(m,)`: PVI in bits, NaN if not
-    measured. closed: keys of held-out sentences, which must not be added. free `(m,)`: True if the mention's sentence
-    is not held out.
+    measured. closed: keys (`key_of`) of held-out sentences, which must not be added. free `(m,)`: True if the mention's
+    sentence is not held out.
     """
 
     sentences: Sequence[Sentence]
@@ -126,7 +126,7 @@ class Training:
 
 
 class Taken:
-    """Keys of sentences that may not be added: held-out sentences, and those already in the set."""
+    """Keys (`key_of`) of sentences that may not be added: held-out sentences, and sentences already in the set."""
 
     def __init__(self, texts: Iterable[str], closed: Collection[str]) -> None:
         self._keys = {*map(key_of, texts), *closed}

@@ -35,7 +35,7 @@ from core.text.words import Marks, unspaced
 
 # File with the result. A resumed run reads it, because the upload may be deleted already.
 BEFORE = "sealed.json"
-# Maximum number of pages that a note on pages without text lists.
+# Maximum number of pages that are listed in the note about pages without text.
 _PLACES = 10
 # Maximum number of characters. In tables, a longer name would push the numbers out of view.
 LONGEST_NAME = 80

@@ -317,7 +317,7 @@ def samples(as_json: bool) -> None:
     added = list(reversed(sample_sets()))
     for sample in added[:-1]:
         corpora.add_sample(sample.name)
-    # Only one set gets roles, so that roles change once and "undo" does not bring back another sample set.
+    # Only one sample set gets roles. Roles then change once, so that "undo" does not bring back another sample set.
     corpora.open_sample(added[-1].name)
     rows = [{"name": sample.name, "title": sample.title} for sample in added]
     report({"samples": rows}, as_json, [f"{row['name']}: {row['title']}" for row in rows])

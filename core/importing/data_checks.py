@@ -18,7 +18,7 @@ from core.runs.store import is_run_id
 from core.selection import DEFAULT_STRATEGY, STRATEGIES, involved, strategy_options
 from core.selection.base import Strategy
 
-# Shares of unknown pieces in a text. Above BARELY the item is amber; from HARDLY on it is red.
+# Proportions of a text's pieces that the vocabulary lacks. Above BARELY the check is amber; from HARDLY on it is red.
 BARELY, HARDLY = UNKNOWN_MOST, 0.5
 # Maximum number of pieces per character. Above it, the vocabulary cuts letters into bytes.
 BYTES = 1.0
@@ -130,7 +130,7 @@ def _selection(options: Mapping[str, object], library: Library) -> Subject:
     roles = ("task", "domain", *(("train", "dev") if learns else ()))
     corpora = _corpora({role: options.get(role) for role in roles}, library)
     if "train" in corpora and not corpora["train"].labelled:
-        del corpora["train"]  # the strategy uses it as a list of names, not as a labelled corpus
+        del corpora["train"]  # an unlabelled corpus in this role is a list of names, so it has no labels to check
     needs = {name: needed(name, given)}
     encoder = str(options.get("encoder", BUNDLED)) if embeds else ""
     budget = str(options.get("budget", "10%"))

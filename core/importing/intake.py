@@ -1,8 +1,8 @@
 """`intake`: import several files as the corpora of a project, each with its role.
 
 A separate `add` run reads the files of each role, so that an error affects only one role. If labelled files must be
-divided, a `split` run follows. Roles are assigned last. If the run is killed before it assigns them, it does so when it
-is resumed.
+divided, a `split` run follows. Roles are assigned last. A run that was killed before this step assigns them when it is
+resumed.
 """
 
 import json
@@ -129,7 +129,7 @@ def _taken(config: IntakeConfig, job: Job) -> IntakeResult:
 
 
 def _pieces(config: IntakeConfig) -> list[tuple[str, tuple[str, ...]]]:
-    """Return (role, files) for each corpus to import: one corpus per role, but a separate corpus for each source."""
+    """Return (role, files) for each corpus to import: one corpus per role, and one for each further source."""
     return [
         (role, names) for role, files in config.files.items() for names in (apart(files) if role == SOURCE else [files])
     ]

@@ -80,8 +80,8 @@ def options(
 ) -> dict[str, object]:
     """Return the options of the run that imports a proposal.
 
-    roles: {first file of a row of the proposal: new role}, for rows that the user changed. move: True to delete the
-    files after the import.
+    roles: {name of a row's first file: new role}, for the rows of the proposal that the user changed. move: True to
+    delete the files after the import.
     """
     first, *others = map(str, paths)
     files = proposed.files(roles)

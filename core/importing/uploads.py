@@ -35,7 +35,7 @@ def spool_all(files: Sequence[tuple[str, BinaryIO]]) -> str:
     be read, `looks` reports them later.
     """
     refusals = [refusal for name, stream in files if (refusal := _refusal(name, stream))]
-    # Check this before copying, because copying takes long.
+    # Raise the error before copying, because copying takes long.
     if refusals and len(refusals) == len(files):
         raise refusals[0]
     folder = home() / "uploads" / os.urandom(6).hex()
@@ -104,7 +104,9 @@ def spooled(token: str) -> Path:
 
 
 def fetched(addresses: Sequence[str], say: Callable[[str], None]) -> Path:
-    """Download files from the user's addresses, and store them as an upload. Return the file, or the folder if several.
+    """Download files from the user's addresses, and store them as an upload.
+
+    Return the path of the file, or of the folder if there are several files.
 
     say: called with a message for each file. Errors: PathError, ResourceError; the upload is then deleted.
     """

@@ -25,7 +25,7 @@ READ_IN = 1.5
 LONGEST = 40
 # Stored as the annotator of an answer that settles a difference between annotators.
 SETTLED = "settled"
-# Maximum number of seconds for one answer.
+# Maximum time of one answer, in seconds. Answers with a longer time are rejected as invalid.
 MOST_SECONDS = 3600.0
 
 
@@ -53,7 +53,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """All answers about the sentences of a queue. history: oldest first."""
+    """All answers about the sentences of a queue. history: the answers, oldest first."""
 
     history: tuple[Answer, ...] = ()
 
@@ -158,7 +158,8 @@ def agreement(
 def _agreement(name: str, pairs: Sequence[tuple[Sequence[Entity], Sequence[Entity], int]]) -> Agreement:
     from sklearn.metrics import cohen_kappa_score
 
-    # n: number of entities of the first annotator, of the second, and of both. tokens: types of the tokens, for each.
+    # n: number of entities that the first annotator labelled, that the second labelled, and that both labelled alike.
+    # tokens: for each of the two annotators, the types of all tokens.
     n, tokens = [0, 0, 0], [list[str](), list[str]()]
     for one, other, length in pairs:
         sets = [{entity for entity in found if not name or entity.type == name} for found in (one, other)]

@@ -1,10 +1,11 @@
 """`queue`: the sentences of D_C whose labels are expected to help most (SOURCES.md, Labelling queue).
 
 With a tagger, sentences are ordered by similarity to T_C plus the tagger's uncertainty, both standardised. A sentence
-that resembles earlier ones moves down (maximal marginal relevance). It is left out if its main entity is that of an
-earlier one. Without a tagger, the sentences most similar to T_C are clustered, and the queue has the sentence nearest
-to the centre of each cluster. Suggestions are the entities that the tagger, a list of names or a reference variant
-(`suggest.py`) finds. Suggestions of lists and reference variants do not change the order.
+that resembles earlier ones moves down (maximal marginal relevance). A sentence is left out if its longest entity is
+also the longest entity of an earlier sentence. Without a tagger, the sentences most similar to T_C are clustered, and
+the queue has the sentence nearest to the centre of each cluster. Suggestions are the entities that the tagger, a list
+of names or a reference variant (`suggest.py`) finds. Suggestions of lists and reference variants do not change the
+order.
 
 artifacts/queue.jsonl   one sentence per line: row of D_C, id, similarity, uncertainty, [[start, end, type], ...]
 """
@@ -239,7 +240,7 @@ def standardised(values: FloatArray) -> FloatArray:
 
 
 def without_repeats(order: Sequence[int], sentences: Sequence[Sentence], found: Sequence[Prediction]) -> list[int]:
-    """Return `order` without sentences whose main (longest) entity is that of an earlier sentence."""
+    """Return `order` without sentences whose longest entity is also the longest entity of an earlier sentence."""
     seen, kept = set[str](), list[int]()
     for i in order:
         name = _main_entity(sentences[i], found[i].entities)

@@ -167,7 +167,10 @@ def _overlap(one: Finding, other: Finding) -> bool:
 def _once(
     ranked: Iterable[tuple[int, float, tuple[str, ...]]], sentences: Sequence[Sentence]
 ) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield (row, reasons) for the strongest row of each text. An answer counts for all copies of a sentence."""
+    """Yield (row, reasons) of the first row of each text in `ranked`, which has the strongest finding first.
+
+    Other copies of a sentence are skipped, because an answer counts for all copies.
+    """
     seen = set[str]()
     for row, _, why in ranked:
         if sentences[row].id not in seen:

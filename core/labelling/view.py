@@ -492,7 +492,8 @@ def suggester_of(run_id: str) -> str:
 def queue_options(n: int, suggester: Suggester | None = None) -> dict[str, object]:
     """Return the options to queue `n` sentences: the corpora in use, and the latest tagger whose model still exists.
 
-    suggester: source of the suggestions. None: the tagger suggests, or without a tagger the names of the training set.
+    suggester: source of the suggestions. If it is None, the tagger makes them. Without a tagger, names of the training
+    set are suggested.
     """
     held = roles()
     options: dict[str, object] = {name: held[name] for name in ("task", "domain", "train", "dev") if name in held}
@@ -607,10 +608,10 @@ def _interval(run_id: str) -> tuple[float, float]:
 def next_labels(points: Sequence[Point]) -> dict[int, Step]:
     """Return the expected gain in F1 from more labelled sentences, {number of sentences: gain}. The numbers are `NEXT`.
 
-    Return {} if fewer than three sizes were trained. The gain is extrapolated by a power law (SOURCES.md, Power laws);
-    it is not evidence.
+    Return {} if `points` has training sets of fewer than three sizes. The gain is extrapolated by a power law
+    (SOURCES.md, Power laws); it is not evidence.
     """
-    # Of several points with the same size, the newest comes first. Reversed, it comes last, so that it counts.
+    # Of several points with the same size, the newest comes first. Reverse them, because the dict keeps the last one.
     sizes = {point.sentences: point.f1 for point in reversed(points)}
     if len(sizes) < 3:
         return {}

@@ -1,7 +1,7 @@
-"""Make near and exact copies of sentences, and prevent unplanned ones (SOURCES.md, Near duplicates).
+"""Make near and exact copies of sentences, and prevent accidental copies (SOURCES.md, Near duplicates).
 
-`hygiene` must find all planted copies and nothing else. The limits of `Guard` are therefore stricter than the limits of
-`hygiene`.
+The duplicate check (`hygiene`) must find all planted copies and nothing else. `Guard` therefore rejects a sentence
+even if its similarity to an earlier sentence is a little below the limits of `hygiene`.
 """
 
 import math
