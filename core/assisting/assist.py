@@ -241,8 +241,8 @@ def _row(
 ) -> AssistRow:
     """Train one variant and return its F1. Thresholds that keep the same sentences use the same run.
 
-    shared: one set of assisting sentences. For the variant `random`, it has one set per random draw, and each draw is
-    trained with one seed. () trains on the primary corpus alone.
+    shared: sets of assisting sentences; () to train on the primary corpus alone. The variant `random` has one set per
+    random draw, and trains on each set with one seed. Every other variant has one set.
     """
     given = [_options(config, extra, share) for extra in shared or (None,)]
     if len(given) > 1:

@@ -107,7 +107,7 @@ def read_mentions(path: Path) -> list[Mention]:
 
 
 def unsupported(mentions: Sequence[Mention]) -> IntArray:
-    """Return the indices `(k,)` of the mentions of which neither name nor context has a PVI above 0.
+    """Return the indices `(k,)` of the mentions whose name and context both have a PVI of 0 or less.
 
     At least one of the two PVIs must be negative. PVI is rounded first, because a view without information has a PVI of
     0 up to a rounding error, which must not count as above 0.

@@ -1,7 +1,7 @@
 """Generate the sentences of the sample sets from grammars, which are written in a small notation:
 
 == rule            begins a rule; every following line is one alternative; `#` begins a comment line
-<rule>             one alternative of the rule; at most eight draws, until the text is not yet used in the sentence
+<rule>             one alternative of the rule; drawn up to eight times, until its text is new to the sentence
 {a|b|}             a, b or nothing
 <2..90/4>          a whole number from 2 up to 90 in steps of 4; a comma before the > groups thousands
 [TYPE words]       an entity
