@@ -9,7 +9,8 @@ below a threshold. The scores do not depend on the threshold, so one run is enou
 The paper does not state which unit is counted or which probability an unseen type gets. Both are options here; the
 defaults reproduce the counts printed in the paper (SOURCES.md, SKL).
 
-artifacts/  scores.parquet  sentence (row of the assisting corpus), id, score, overlapping (occurrences of shared entities)
+artifacts/  scores.parquet  sentence (row of the assisting corpus), id, score,
+                            overlapping (occurrences of shared entities in the sentence)
             drift.parquet   entity, skl, and its count for each type: `primary TYPE`, `assisting TYPE`
 """
 
