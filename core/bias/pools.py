@@ -1,8 +1,8 @@
 """Draw training sets by CEIM, and find pools of mentions whose name or context has high or low PVI.
 
 Ma et al. 2023 state no thresholds for the pools, so the thresholds are our own (SOURCES.md, Rebuilding). `low_share`
-and `base_and` draw the sets of their Fig. 4 and Table 3, with more or fewer low-CEIM mentions. A sentence is drawn at
-most once and keeps all its labels.
+and `base_and` draw the sets of their Fig. 4 and Table 3, with more or fewer low-CEIM mentions. Only sentences with a
+measured mention are drawn, each at most once, and they keep all their labels.
 
 All sets of Fig. 4 have the same number of sentences, but different proportions of sentences with a low-CEIM mention
 (`share`). The proportion of low-CEIM mentions is smaller, because these sentences have other mentions too. Each set
