@@ -134,7 +134,7 @@ def _bound(port: int) -> tuple[list[socket.socket], str]:
 
 
 def _opening(sockets: list[socket.socket], address: str) -> str:
-    """Return the address that opens the app. It contains the key if `pages.ui.door` asks for one."""
+    """Return the address that opens the app. It contains the access key if `pages.ui.door` asks for one."""
     if door.mode() == "open":
         return address
     if door.mode() == "user":
@@ -161,7 +161,7 @@ def _listening(family: socket.AddressFamily, host: str, port: int) -> socket.soc
 
 
 def _holder(host: str, port: int) -> str:
-    """Return ", held by" and the account that listens on this port; "" if the system does not show one."""
+    """Return the account that listens on this port as ", held by ACCOUNT"; "" if the system does not show it."""
     account = account_listening((host, port))
     if account is None:
         return ""

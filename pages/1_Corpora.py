@@ -90,7 +90,7 @@ def _import_run() -> None:
 def _audits(roles: Mapping[str, str]) -> dict[str, dict[str, object]]:
     """Return {role: options of the `audit` run of its corpus}, for the task corpus and the domain corpus.
 
-    roles: {role: fingerprint}. The test set comes before the dev set, as in the options of a selection.
+    roles: {role: fingerprint}. The option `held_out` lists the test set before the dev set, as selections do.
     """
     held_out = [roles[role] for role in ("test", "dev") if role in roles]
     return {role: {"corpus": roles[role], "held_out": held_out} for role in ("task", "domain") if role in roles}
@@ -119,7 +119,8 @@ def _check() -> None:
 def _undo() -> None:
     """Draw the button that undoes the last change of roles, and list the roles that it would change."""
     former, now = corpora.former_roles(), corpora.roles()
-    if not former:  # do not offer to return to a project without roles
+    # Roles were never changed, or no corpus had a role before the last change.
+    if not former:
         return
     changes = [
         f"{ROLES[role].word}: {_called(former.get(role))} instead of {_called(now.get(role))}"
@@ -237,7 +238,7 @@ def _flags(role: str) -> None:
 
 
 def _library(sealed: list[Corpus]) -> None:
-    """Draw the table of corpora, and below it the button that removes one. sealed: all corpora.
+    """Draw the table of corpora, and below it the button that removes one. sealed: all corpora, see `corpora.listed`.
 
     Of the corpora that Winnow made, the table lists only the newest `FEW` unless the user asks for all.
     """

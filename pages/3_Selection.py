@@ -110,7 +110,7 @@ def _form() -> None:
         if preferences.expert():
             options |= _more(name, strategy)
         on = where("selection")
-        # If an earlier start was refused, the corpus of the sentences to score is stored already. Check that corpus.
+        # If an earlier start has stored the sentences to score as a corpus, check that corpus, otherwise all of D_C.
         checked = {**options, "domain": narrowed_before(options["domain"], only)}
         may_start, anyway = _checked(checked)
         icon = ":material/filter_alt:"

@@ -60,7 +60,8 @@ def main() -> None:
 def _nothing() -> None:
     """Draw the page without a selection: what it needs, and a link to make one.
 
-    If the project has a finished selection, say nothing about needs, because `choice.attached` has then offered it.
+    If the project has a finished selection, leave out what the page needs, because `choice.attached` has offered that
+    selection.
     """
     empty("" if runs.own("select", state="succeeded") else NEEDS, "explore", SELECTION, make="Make a selection")
 

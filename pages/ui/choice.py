@@ -38,7 +38,8 @@ def attached(*, finished: bool = False) -> str | None:
         listed = [each.id for each in choices.listed()]
         if seen := links.remembered(VISIT, listed):
             return seen
-        latest = find_out.choice_now()  # The selection on Home. `listed` lacks it if an experiment made it.
+        # The selection that Home shows. If an experiment made this selection, it is not in `listed`.
+        latest = find_out.choice_now()
         if latest and latest.id not in listed:
             return latest.id
     now = choices.current()
@@ -88,9 +89,9 @@ def _clean() -> None:
 
 
 def follow_address(choice_id: str) -> None:
-    """Update the URL: add the id of a selection that the user has changed, and rewrite a URL of an older version.
+    """Update the URL: add the id of a selection that the user has changed, and rewrite a URL of an older Winnow.
 
-    A budget in such an older URL is saved in the selection.
+    If a URL of an older Winnow has a budget, the selection gets this budget.
     """
     old = st.query_params.get("run") == choice_id
     if old and (budget := st.query_params.get("budget")):

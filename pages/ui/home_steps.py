@@ -74,7 +74,7 @@ def plan(run_id: str = "") -> None:
         if not find_out.is_timed(options):
             _time(options)
             return
-        # A repeated experiment reuses its taggers and has a fixed plan, so the user is not asked for the time.
+        # A repeated experiment reuses the taggers of the first one and has a fixed plan, so do not ask for the time.
         times = () if run_id else find_out.affordable(encoder)
         asked = _within(times) if times else None
         _time_again(options)
@@ -180,7 +180,8 @@ def _time(options: dict[str, object]) -> None:
     run_panel(begun.id if begun else runs.start("calibrate", wanted), "home.timing")
 
 
-NEXT: Mapping[home_steps.Name, tuple[str, str, str]] = {  # {step: (page, label of the link before a result, after)}
+# {step: (page, label of the link before the step has a result, label of the link after that)}
+NEXT: Mapping[home_steps.Name, tuple[str, str, str]] = {
     "texts": (CORPORA, "Add your texts", "Change"),
     "choice": (SELECTION, "Choose", "Look at it"),
     "worth": (RESULTS, "", "All figures"),
@@ -314,7 +315,7 @@ def _next(step: HomeStep, *, is_next: bool) -> None:
 
 
 def _ask(step: HomeStep, *, is_next: bool) -> None:
-    """Draw the buttons of the step "worth", the experiment, before it has a result."""
+    """Draw the buttons of the step "worth" (the experiment), which has no result yet."""
     task = corpora.roles().get("task", "")
     if step.run:
         page_link(TRAINING, label="Watch it", icon=":material/arrow_forward:", query={"run": step.run}, width="content")

@@ -32,13 +32,13 @@ from pages.ui.widgets import plain
 # largest number of open connections from other accounts; a process may have about a thousand open files in total
 MOST = 64
 
-BACKLOG = 128  # connections that the server accepts before it checks the first
+BACKLOG = 128  # largest number of connections that asyncio accepts in a row before `ConnectionLimit` checks them
 _SILENT = logging.getLogger("winnow.others")
 _SILENT.setLevel(logging.CRITICAL + 1)
 
 
 class ConnectionLimit(H11Protocol):
-    """Uvicorn's HTTP protocol with a limit on connections from other user accounts, which it does not log."""
+    """Uvicorn's HTTP protocol, with a limit on connections from other user accounts and no log messages about them."""
 
     others: ClassVar[list[asyncio.Transport]] = []
     sees_owners: ClassVar[bool] = False  # True if this system shows which account opened a connection
@@ -71,7 +71,8 @@ class ConnectionLimit(H11Protocol):
 def _account_behind(transport: asyncio.Transport) -> int | None:
     """Return the account that opened a connection; None if it is unknown. Errors: OSError if the client has reset it.
 
-    The connection is checked again after the kernel has answered. Otherwise another client might have its address.
+    Check the connection again after the kernel has answered. If the client has reset it meanwhile, another client may
+    have got its address, and the answer may be about that client.
     """
     end: socket.socket = transport.get_extra_info("socket")
     client, server = end.getpeername()[:2], end.getsockname()[:2]
@@ -125,8 +126,8 @@ _run = st.components.v2.component(
 class Preload:
     """ASGI middleware that makes the browser preload the scripts of a page, by a header of its HTML response.
 
-    Without it, the browser requests an element's script when the first such element arrives, and the script's imports
-    after that. The script of charts takes longer to parse than all others together.
+    Without this header, the browser requests an element's script when the first such element arrives, and then the
+    script's imports. The script of charts takes longer to parse than all others together.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -147,7 +148,8 @@ class Preload:
 def preload_chart() -> None:
     """Make the browser load the script of charts, which takes 0.3 s, while the server computes the page."""
     if script := _script(CHART):
-        with st.sidebar:  # In the sidebar, the height of this invisible component moves no content.
+        # The component is invisible but has a height. In the sidebar, this moves no content of the page.
+        with st.sidebar:
             _run(key="ahead", data={"script": f"/static/js/{script}"}, height=1)
 
 

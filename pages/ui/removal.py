@@ -110,7 +110,7 @@ FIRST = 8  # number of sentences of S_C that are shown
 
 
 def span_words(chosen: FloatArray, unit: str, prefer: str) -> str:
-    """Return a sentence in Markdown on the range of the selected scores and their direction.
+    """Return a sentence in Markdown: the range of the selected scores, and whether higher or lower ones are closer.
 
     chosen: scores of S_C. unit: unit of the scores. prefer: "high" if a higher score is closer to T_C, else "low".
     """

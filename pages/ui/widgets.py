@@ -206,7 +206,7 @@ def _several(label: str, field: Any, common: dict[str, Any]) -> tuple[Any, ...] 
 
 
 def _number(kind: Callable[[Any], Any], label: str, field: Any, common: dict[str, Any]) -> float:
-    """Ask for a number. kind: int or float.
+    """Ask for a number, and return it. kind: int or float.
 
     A float is shown as 0.0001, not as 1e-4. Its step is a tenth of the power of ten below its default.
     """

@@ -55,9 +55,9 @@ SIDES = {"line": "Nearest to the threshold", "ends": "Farthest from it"}
 
 @st.fragment
 def threshold(run_id: str) -> None:
-    """Draw the slider of the threshold and all that depends on it. run_id: a finished `skl` run.
+    """Draw the slider of the threshold, and below it the results that depend on it. run_id: a finished `skl` run.
 
-    Only stored scores are used, because this is redrawn at every move of the slider.
+    Only stored scores are used, because every move of the slider redraws the results.
     """
     with guard(buttons="assisting.seal"):
         assisted = assisting.get(run_id)
@@ -243,7 +243,7 @@ def _outcome(run_id: str) -> None:
 
 
 def _effort(rows: Sequence[AssistRow]) -> None:
-    """Show the number of training steps, and a note if the variants differ in it, as with the preset `paper`."""
+    """Show the number of training steps of each variant, with a note if they differ, as with the preset `paper`."""
     alone, whole = rows[0], next(row for row in rows if row.arm == "all")
     if alone.steps == whole.steps:
         st.caption(

@@ -132,7 +132,7 @@ def _holdout(place: Any, own: str) -> list[str]:
     """
     known = corpus_labels(corpus for corpus in corpora.listed() if corpus.types)
     splits, source = bias.splits_of(own)
-    # The key contains these names, so that a dev or test set that is imported later is preselected too.
+    # The key contains the preselected sets, so that a dev or test set that is imported later is preselected too.
     usual = [name for name in splits if name in known]
     picked: list[str] = place.multiselect(
         "Held out: dev and test sets whose sentences must not enter the new set",

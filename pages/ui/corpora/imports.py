@@ -33,7 +33,7 @@ OPEN = "corpora.importing"  # session key: set after "Take another file", so tha
 
 
 def taken(token: str) -> Path | None:
-    """Return the path of the upload with this token, with a button to discard it; None if it was deleted."""
+    """Return the path of the upload with this token, and draw a button that discards it; None if it was deleted."""
     try:
         path = uploads.spooled(token)
     except InputError as error:
@@ -320,7 +320,8 @@ def _uploaded() -> Path | None:
     if refusal := st.session_state.get(REFUSED):
         st.error(plain(refusal), title="This file cannot be read", icon=":material/error:")
     key = f"corpora.file.{st.session_state['corpora.turn']}"
-    with st.sidebar:  # In the sidebar, the height of this invisible component moves no content.
+    # The component is invisible but has a height. In the sidebar, this moves no content of the page.
+    with st.sidebar:
         _folders(key="corpora.folders", height=1)
     st.file_uploader(
         "Drop all your files here, labelled or not: PDF, Word, OpenDocument, RTF, HTML, mail, Excel, text, JSON, CSV,"
@@ -480,7 +481,10 @@ def _kept_columns(columns: Sequence[str]) -> dict[str, str]:
 
 
 def _scheme(proposal: Any) -> str | None:
-    """Ask for the label scheme, and return it. "auto" is the default if the tags leave no doubt, else None."""
+    """Ask for the label scheme, and return it: "auto" for the scheme that the tags show, None before the user chooses.
+
+    If the tags leave no doubt, "auto" is preselected. Otherwise, no scheme is.
+    """
     if proposal.scheme:
         label = f"{proposal.scheme.upper()}, as its tags show (checked in the whole file)"
         if proposal.outside:

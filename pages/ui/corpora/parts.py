@@ -1,4 +1,4 @@
-"""Make a corpus of the sentences of some documents, clients, years or other columns."""
+"""Make a corpus of those sentences that have chosen values in a column, such as document, client or year."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ NO_COLUMN = "This corpus has no column for this: its import kept no document, fi
 
 
 def parts() -> None:
-    """Ask for a corpus and the values to keep; make a corpus of these sentences and offer to give it a role."""
+    """Ask for a corpus and values of its columns. Make a corpus of the sentences with these values; offer it a role."""
     with st.expander("Keep only some documents, years, or clients", icon=":material/filter_alt:", key="corpora.filter"):
         st.caption(
             "Makes a corpus of the sentences that have the chosen values, for example to select from one year. The "

@@ -130,7 +130,8 @@ def _give_role(fingerprint: str) -> None:
         list(short),
         format_func=short.__getitem__,
         default=held[0] if held else None,
-        key=f"corpora.role.{fingerprint}",  # The key contains the corpus, so that another one starts without a role.
+        # The key contains the corpus, so that the field for the next import starts without a role.
+        key=f"corpora.role.{fingerprint}",
     )
     if not held:
         st.caption(TEXT_ROLES + ("" if labelled else " It has no labels, so it cannot be a training, dev or test set."))

@@ -316,7 +316,8 @@ def _sides(
     home: str, map_run: str, stamp: str, other: str, other_stamp: str, _sides: IntArray
 ) -> tuple[Any, str, bytes]:
     mapped = maps.get(map_run)
-    kinds = np.full(len(mapped), len(insights.SIDES), dtype=np.uint8)  # T_C keeps this class, the next after `SIDES`.
+    # The sentences of T_C keep this class, whose number is one above those of `SIDES`.
+    kinds = np.full(len(mapped), len(insights.SIDES), dtype=np.uint8)
     kinds[mapped.n_task :] = _sides[mapped.rows[mapped.n_task :]]
     points = maps.get(map_run).draw(kinds, DRAWN)
     drawn = plot.Dots(

@@ -235,7 +235,7 @@ def _figure(data: tuple[Any, ...], view: plot.View, _kinds: IntArray) -> tuple[A
 
 
 def _faded(map_run: str) -> str:
-    """Return as JSON the picked regions outside of which the figure fades the points; "" for none.
+    """Return the picked regions as JSON; the figure fades all points outside of them. Return "" to fade no points.
 
     A lasso, a box and a clicked point are left out, because the browser shows them without a new figure.
     """

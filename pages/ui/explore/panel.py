@@ -124,7 +124,8 @@ def _one(choice_id: str, row: int, selected: bool, place: str) -> None:
 
 
 def _parts(why: Why) -> None:
-    if len(why.parts) == 1 and why.notes:  # The only part is the whole score, and a note says why.
+    # A table of a single part would only repeat the score. The notes on the card explain the score.
+    if len(why.parts) == 1 and why.notes:
         return
     if why.mostly:
         st.markdown(plain(why.mostly))
@@ -471,9 +472,8 @@ def _grouped(map_run: str, kinds: IntArray, points: IntArray, column: str) -> No
     )
     st.caption("Tick a row to pick its sentences on the map.")
     for row in event.selection.rows:
-        _pick_group(
-            map_run, column, found[row]["value"]
-        )  # A pick resets the ticks, so `row` always belongs to the current `found`.
+        # A pick resets the ticks, so `row` is never a row number of an earlier `found`.
+        _pick_group(map_run, column, found[row]["value"])
         st.rerun(scope="app")
 
 

@@ -269,6 +269,6 @@ def flagged(choice_id: str, rows: IntArray) -> str:
 
 def stamp(choice_id: str) -> str:
     """Return a value that changes with a selection's budget and hand edits."""
-    # Include the time of the last edit, because an undo followed by another edit leaves the number unchanged.
+    # Include the time of the last edit, because an undo and a new edit leave the number of edits unchanged.
     history = selections.edits(choice_id).history
     return f"{selections.kept_budget(choice_id)}.{len(history)}.{history[-1].time if history else 0}"

@@ -180,7 +180,7 @@ def _verdict(run_id: str) -> None:
 
 
 def _next(run_id: str) -> None:
-    """Draw buttons for the next steps: use the variants named as the cheapest, or run a larger experiment."""
+    """Draw buttons for the next step: use a variant that was named as the cheapest, or plan a larger experiment."""
     icons = {"tagger": "smart_toy", "label": "label", "suggest": "label", "experiment": "query_stats"}
     with st.container(horizontal=True):
         for number, step in enumerate(next_steps(run_id)):
@@ -404,7 +404,7 @@ def _go_on(row: NextBudget) -> str:
 
 
 def _labels(run_id: str) -> None:
-    """Show how many labelled sentences pre-training saves, and the wages for labelling as many."""
+    """Show how many labelled sentences pre-training saves, and the wages that labelling them would cost."""
     advice = results.label_advice(run_id)
     if not advice:
         return

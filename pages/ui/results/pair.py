@@ -50,7 +50,7 @@ def pair(run_labels: Mapping[str, str], key: str) -> tuple[str, str]:
     left, right = st.columns(2)
     a = left.selectbox("A", runs, first, run_labels.__getitem__, key=f"{key}.a.{runs[0]}")
     if _of_experiment(run_labels):
-        # If halves of the labels are swapped, replicates differ in their test set. Offer only taggers with that of A.
+        # If halves of the labels are swapped, replicates have different test sets. Offer taggers with A's test set.
         alike = results.tested_alike(a, runs)
         if len(alike) < len(runs):
             runs, base = alike, next((i for i, run in enumerate(alike) if _is_none(run_labels[run])), 0)
@@ -229,7 +229,8 @@ def with_interval(f1: float, interval: tuple[float, float] | None) -> str:
 SEEN = {"seen": "also labelled in the training sentences", "unseen": "not labelled in the training sentences"}
 
 
-MOST_TRAININGS = 6  # as many as there are distinguishable colours; all seeds of a training share one
+# largest number of trainings in the chart, one per distinguishable colour; the seeds of a training share a colour
+MOST_TRAININGS = 6
 TAGGER_CURVES = {"dev_f1": terms.DECIDING.named, "loss": "Training loss"}
 
 

@@ -163,7 +163,7 @@ Mark = tuple[Entity, str, str]  # entity, text shown after it, kind of mistake (
 def _read(sentence: Sentence, read: Sequence[Entity], wrong: Sequence[Mistake], colour: str) -> str:
     """Return a sentence with one tagger's entities as HTML.
 
-    Missed entities are marked too, or listed after the sentence if they overlap the tagger's.
+    Missed entities are marked too, or listed after the sentence if they overlap an entity of the tagger.
     """
     of = {one.guess: one for one in wrong if one.guess}
     taken = {at for entity in read for at in range(entity.start, entity.end)}

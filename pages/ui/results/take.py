@@ -71,7 +71,7 @@ def _differences(names: Mapping[str, str]) -> None:
     st.subheader("Compare the options of two trainings", anchor=False)
     left, right = st.columns(2)
     ids, label = list(names), names.__getitem__
-    # The keys contain the newest run, so that a new training resets the fields to it.
+    # The keys contain the newest run, so that a new training is preselected.
     a = left.selectbox("First", ids, 0, label, key=f"results.apart.a.{ids[0]}")
     b = right.selectbox("Second", ids, 1, label, key=f"results.apart.b.{ids[0]}")
     rows = results.option_differences(a, b)
@@ -102,7 +102,7 @@ def take_away(run_id: str | None, run_labels: Mapping[str, str]) -> None:
 def with_models(run_labels: Mapping[str, str]) -> Mapping[str, str]:
     """Return the taggers of `run_labels` whose model is in this project.
 
-    If no model is, offer to train one tagger again, and return it once it is trained.
+    If none has its model here, offer to train one tagger again, and return it once it is trained.
     """
     known = taggers.here()
     here = {run: name for run, name in run_labels.items() if run in known}

@@ -223,7 +223,7 @@ def _beside(
 ) -> None:
     """Show each paragraph twice, with the entities of tagger A and of tagger B.
 
-    sides: entities of A, and of B. differing: True for only the paragraphs in which A and B differ.
+    sides: entities of A, and of B. differing: True to show only the paragraphs in which A and B differ.
     """
     wanted = {one.span.paragraph for side in sides for one in side if one.difference}
     columns = [_paragraphs(text, side, types, other) for side, other in zip(sides, "BA", strict=True)]

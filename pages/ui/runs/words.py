@@ -112,9 +112,9 @@ def stage(state: RunState) -> str:
 
 
 def whole(state: RunState, *, named: bool = False) -> list[str]:
-    """Return phrases for the number of the current part and for the time of all parts, if they are known.
+    """Return phrases on the whole run, such as "Part 2 of 9" and "3 of about 10 min", as far as they are known.
 
-    named: True to add the name of the part.
+    named: True to add the name of the current part.
     """
     part, now = state.part, time.time()
     parts = [f"Part {part.number} of {part.of}" + (f", {part.name}" if named else "")] if part else []

@@ -1,4 +1,4 @@
-"""Score only the sentences of some documents, clients, years or other columns of the domain corpus."""
+"""Score only those sentences of the domain corpus that have chosen values in a column, such as client or year."""
 
 import streamlit as st
 
@@ -11,7 +11,7 @@ HELP = "Filters by the columns that were kept at import. Other sentences of the 
 
 
 def part(domain: str) -> dict[str, list[str]]:
-    """Ask which sentences of the domain corpus to score, by columns. Return {column: values}; {} for all sentences."""
+    """Ask for the column values of sentences to score. Return {column: values}; {} to score all sentences of D_C."""
     # The columns of a large corpus are read only on request.
     if not domain or not st.toggle(LABEL, key="selection.part", help=HELP):
         return {}

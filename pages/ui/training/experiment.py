@@ -182,7 +182,8 @@ def options() -> dict[str, Any] | None:
     cross = _cross(picked)
     place = st.container()
     by_choice: dict[str, Any] = find_out.choice_options()
-    further = _further()  # These fields are below the variants, but their values add variants to choose from.
+    # Draw these fields first, because their values add variants to choose from. `place` is above them.
+    further = _further()
     unlabelled = bool((picked["task"] or cross) and picked["domain"])
     with place:
         compared = variants.ask(further, by_choice["arms"] if unlabelled else [NONE])
@@ -302,9 +303,9 @@ def _network() -> str:
 
 
 def _numbers(further: Mapping[str, Any]) -> dict[str, Any]:
-    """Ask for epochs and batch sizes. Return {stage: options}, with the options of stages that `further` has.
+    """Ask for epochs and batch sizes, and return {stage: options}. An empty field keeps the default.
 
-    An empty field keeps the default.
+    further: result of `_further`. If it has options of these stages, the returned options contain them too.
     """
     numbers = {stage: dict(further.get(stage, {})) for stage, _ in NUMBERS}
     for column, ((stage, name), label) in zip(st.columns(len(NUMBERS)), NUMBERS.items(), strict=True):

@@ -216,7 +216,7 @@ def options(kind: str) -> dict[str, Any] | None:
 
 
 def _latest_settings() -> None:
-    """Offer the settings of the newest finished experiment on these corpora; with them, its runs are used again."""
+    """Offer to fill in the settings of the newest finished experiment on these corpora, to use its runs again."""
     finished = runs.of_corpora_in_use(runs.own("experiment", state="succeeded"))
     if latest := next((run for run in finished if not results.removed_inputs(run.id)), None):
         st.button(

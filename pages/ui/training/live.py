@@ -201,7 +201,7 @@ def _charts(metrics: Sequence[Metric], types: Sequence[str], over: str) -> None:
 
 
 def _in_epochs(metrics: Sequence[Metric]) -> list[Metric]:
-    """Return the curves with steps converted to epochs. Leave out those that have not reached the end of an epoch."""
+    """Return the curves with steps converted to epochs. Leave out curves of stages that have not finished an epoch."""
     ends: dict[tuple[str, int | None], int] = {}
     for metric in metrics:
         if metric.name in (*SCORES, *HELD_OUT) and metric.steps.max() > 0:
@@ -268,7 +268,7 @@ def _watched(run_id: str) -> None:
 
 
 def _table(metrics: Sequence[Metric]) -> None:
-    """Draw the number of points of the charts, and a table with the last, lowest and highest value of each curve."""
+    """Show the number of points in the charts, and a table with the last, lowest and highest value of each curve."""
     n = sum(len(metric.steps) for metric in metrics)
     step = max(int(metric.steps[-1]) for metric in metrics if metric.seed == metrics[-1].seed)
     words = [f"Step {step:,}", f"{count(n, 'point')}; the chart draws at most {plot.MOST:,}"]

@@ -83,7 +83,7 @@ def _dictionary() -> dict[str, Any] | None:
         st.info(LISTS)
         page_link(CORPORA, label="Import a list of names", icon=":material/upload_file:")
     at_first = [corpus.fingerprint for corpus in lists] or [roles[role] for role in ("train",) if role in roles]
-    # The key contains the lists, so that a list imported later is preselected too.
+    # The key contains the preselected lists of names, so that a list imported later is preselected too.
     key = f"{KEY}.names.{'.'.join(at_first)}"
     why = "You can also pick other labelled corpora. Their names are then used as a list."
     names = several("Lists of names", key, why, labelled=True, at_first=at_first)
