@@ -3,7 +3,8 @@
 import os
 
 __version__ = "0.5.0"
-# Part of the key (a hash) that identifies equal runs. Increase it if the same options now give different results.
+# Part of the hash by which a run with the same options is found and reused. Increase this version if the same options
+# now give different results.
 RESULTS_VERSION = "0.4.0"
 
 # Never run native code from the Hugging Face hub. Set this here, because transformers reads it on import.

@@ -40,7 +40,7 @@ class Line(TypedDict):
 
 @contextmanager
 def asked_by(origin: Origin) -> Iterator[None]:
-    """Log `origin` with all actions in the block. Outside of such a block, the origin is "page"."""
+    """Record `origin` as the origin of all actions that the block logs. Outside of such a block, it is "page"."""
     token = _origin.set(origin)
     try:
         yield
@@ -147,7 +147,7 @@ def _refused_or_warned(path: Path) -> Iterator[None]:
 
 
 def account() -> str:
-    """Return the account of this process: its name, or its number if it has none."""
+    """Return the name of the account that runs this process, or the account's number if it has no name."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # an account without a name, as in containers

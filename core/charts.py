@@ -153,9 +153,9 @@ def binned(counts: IntArray, edges: FloatArray) -> IntArray:
 
 
 def quantile(counts: IntArray, share: float) -> float:
-    """Return the quantile of numbers of which only the counts are known, interpolated as by `np.quantile`.
+    """Return a quantile of the integers whose counts are given, interpolated as by `np.quantile`.
 
-    counts: how often 0, 1, 2, ... occur; at least one occurs.
+    counts: how often 0, 1, 2, ... occur; not all are 0. share: which quantile, 0 to 1, such as 0.5 for the median.
     """
     upto = counts.cumsum()
     place = share * (int(upto[-1]) - 1)

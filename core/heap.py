@@ -14,7 +14,7 @@ def few_arenas() -> None:
 
     By default, glibc makes up to 8 arenas per core. Each page is drawn in a separate thread, which uses any free arena.
     An arena keeps the memory of the largest page that was drawn in it, and other arenas cannot use this memory. In an
-    app with many users, this unused memory grew by 0.5 MB per minute. Its share of the total memory was not measured.
+    app with many users, this unused memory grew by 0.5 MB per minute. Its share of the app's whole memory is unknown.
     """
     if library := _glibc():
         library.mallopt(_ARENA_MAX, ARENAS)

@@ -4,9 +4,9 @@ A forged file may kill the reader, fill its memory or keep it busy for ever, but
 
     python -m core.isolated core.corpora.preview 4711
 
-imports the module and reads one request from stdin. It passes the request to the module's `answer`, writes the result
-to stdout and exits. Request and result are JSON. The number is the pid of the process that asks. If this process dies,
-Linux kills the reader.
+imports the module `core.corpora.preview` and reads one request from stdin. It passes the request to the module's
+function `answer`, writes the result to stdout and exits. Request and result are JSON. 4711 is the pid of the process
+that sent the request. If that process dies, Linux kills the reader.
 """
 
 import ctypes
@@ -272,7 +272,7 @@ def _limit_memory(more: int) -> None:
 
 
 def _limit_time(seconds: float) -> None:
-    """End this process some seconds after its time limit, even if the process that asks cannot kill it.
+    """End this process some seconds after its time limit, even if the process that sent the request cannot kill it.
 
     Also limit the CPU time of all threads together (a reader of Parquet has two). Child processes inherit this limit,
     and the process cannot raise it.

@@ -284,7 +284,8 @@ def refuse_red(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool 
 def register(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool = False) -> Run:
     """Return the run with these options: a finished one, else an unfinished one, else a new one.
 
-    Every run without a parent run is created here, so that the data check can refuse any run before it exists.
+    If runs of this kind are not reused, always create one. Every run without a parent run is created here, so that the
+    data check can refuse any run before it exists.
     run_anyway: True to overrule red items of the data check; a note of the run names them.
     Errors: CorpusError; ConfigError for a download on an offline machine, or for a red item of the data check.
     """

@@ -25,7 +25,7 @@ _asking: list[Callable[[], str | None]] = []  # functions that return the slug o
 
 
 def given_home() -> Path:
-    """Return `WINNOW_HOME`, else `~/.winnow`. This is the folder of all projects, or the folder of one project."""
+    """Return `WINNOW_HOME`, else `~/.winnow`. This is the home folder of all projects, or the folder of one."""
     return Path(os.environ.get("WINNOW_HOME") or Path.home() / ".winnow").absolute()
 
 
@@ -104,7 +104,7 @@ def _refuse_foreign(root: Path) -> None:
 
 
 def confine() -> None:
-    """Let this process, and the processes that it starts, read only user files in the allowed folders.
+    """From now on, let this process and its child processes read users' files only in the allowed folders.
 
     Used for pages and their workers. On the command line, the user may name any path.
     """

@@ -41,7 +41,7 @@ def in_processes(
     """Yield `work(item, report)` per item, in the order of the items, computed by one process per core.
 
     work: function that can be pickled, with all values that it refers to; it is sent to each process once. pays: False
-    if starting processes (0.3 s each) would take longer than they save; this process then computes all items itself.
+    if starting processes (0.3 s each) would cost more time than it saves; this process then computes all items.
     report: its `check` is called at least once per second; if it raises, all processes are ended.
     Wrap the generator in `contextlib.closing` if the caller may not consume all results.
     Errors: any error of `work`, and InputError of `items`, after the results of earlier items; ResourceError if a

@@ -74,7 +74,7 @@ def shared_home(folder: Path) -> Path:
 
 
 def made(root: Path) -> Sequence[Project]:
-    """Return the projects in a home folder, oldest first, without a first project that has no folder yet."""
+    """Return the projects of a home folder whose own folders exist, oldest first; [] for a new home folder."""
     if not (root / PROJECTS).is_dir():
         return []
     folders = (Path(entry.path) for entry in os.scandir(root / PROJECTS) if _SLUG.fullmatch(entry.name))
@@ -201,7 +201,7 @@ def _is_made(folder: Path) -> bool:
 def _about(file: Path, changed: int) -> Mapping[str, object]:
     """Return the content of a `project.json`. Cached, because pages need it for every link.
 
-    changed: time of the file's last change; as part of the cache key, it lets a changed file be read again.
+    changed: time of the file's last change. It is part of the cache key, so a changed file is read again.
     """
     return read_object(file) or {}
 

@@ -92,8 +92,8 @@ class Evaluation:
 
     types: names of the t types, sorted. tp, predicted, gold: numbers of true positives, predicted and gold spans,
     `(n, t)` int32. A true positive has the right start, end and type.
-    tested: `(n,)` bool, True for sentences on which the replicate was tested; all counts of other sentences are 0.
-    None if all compared taggers use the same labels and test set. `save` does not write `tested`.
+    tested: `(n,)` bool, True for sentences of the replicate's own test set; all counts of other sentences are 0. None
+    if all compared taggers use the same labels and test set. `save` does not write `tested`.
     """
 
     types: tuple[str, ...]
@@ -103,7 +103,10 @@ class Evaluation:
     tested: BoolArray | None = None
 
     def among(self, rows: IntArray, n: int) -> Self:
-        """Return the table extended with zeros to `n` sentences. rows: indices of this table's sentences, `(m,)`."""
+        """Return a table of `n` sentences with the counts of this table's m sentences; all other counts are 0.
+
+        rows: index of each of the m sentences in the returned table, `(m,)`.
+        """
         tables = np.zeros((3, n, len(self.types)), dtype=np.int32)
         tables[:, rows] = self.tp, self.predicted, self.gold
         tested = np.zeros(n, dtype=np.bool_)

@@ -82,7 +82,10 @@ def _where(made: Corpus) -> list[str]:
 
 
 def flag(name: str, *, on: bool = True) -> str:
-    """Return the flag of an option. The flag of a repeatable option is in the singular: `--seed 1 --seed 2`."""
+    """Return the flag of an option. The flag of a repeatable option is in the singular: `--seed 1 --seed 2`.
+
+    on: False for the flag that switches the option off, such as `--no-fast`.
+    """
     singular = {"corpora": "corpus", "options": "option", "seeds": "seed", "encoders": "encoder"}.get(name, name)
     if name == "cascade" and not on:
         return "--exact"

@@ -486,7 +486,8 @@ def _middle(x: FloatArray, y: FloatArray, inside: IntArray) -> int:
 def _nearest(right: IntArray, higher: IntArray, label: tuple[int, int]) -> int:
     """Return the index of a topic's point nearest to the topic's label. Only the inner half of the points is searched.
 
-    right, higher: positions relative to the middle, in steps, shape (m,). label: its position relative to the middle.
+    right, higher: positions of the points relative to the topic's middle, in steps, shape (m,). label: position of the
+    label relative to the topic's middle, in steps.
     """
     from_middle = right**2 + higher**2
     from_label = (right - label[0]) ** 2 + (higher - label[1]) ** 2

@@ -152,7 +152,7 @@ def compile_ahead(home: Path) -> None:
     done = home / "cache" / f"umap-{metadata.version('umap-learn')}-numba-{metadata.version('numba')}"
     if done.exists():
         return
-    # Create the mark file before the process starts, so that two pages opened at once start only one process.
+    # Create this empty file before the process starts, so that two pages opened at once start only one process.
     done.parent.mkdir(parents=True, exist_ok=True)
     done.touch()
     subprocess.Popen(

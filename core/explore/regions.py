@@ -84,7 +84,7 @@ def parts(region: Region | None) -> list[Region]:
 
 
 def joined(regions: Sequence[Region]) -> Region | None:
-    """Return the region of the sentences that lie in all of `regions`. Without any, return None for the whole map."""
+    """Return the region of the sentences that lie in all of `regions`; None (the whole map) if `regions` is empty."""
     if len(regions) < 2:
         return regions[0] if regions else None
     return Region(kind="all", value=list(regions))
@@ -133,7 +133,7 @@ def _token(region: Region) -> str:
 
 
 def region_of(map_run: str, token: str) -> Region:
-    """Return the region of a map with this token or name. token: such as `topic:3`. Errors: ConfigError if none."""
+    """Return the region of a map with a token, such as `topic:3`, or with a name. Errors: ConfigError if unknown."""
     if "," in token and ":" in token:
         return Region(kind="all", value=[region_of(map_run, part) for part in token.split(",")[:LONGEST]])
     if ":" not in token:
@@ -211,7 +211,7 @@ def _bounds(text: str) -> tuple[float, float] | None:
 def write_region(
     selection: str, token: str, path: Path, format: Format | None = None, budget: str | None = None
 ) -> Path:
-    """Write the sentences of a region to a file, and return its path. The file is the same as from the page Explore.
+    """Write the sentences of a region to a file, and return its path. The page Explore writes the same file.
 
     token: identifies the region on the newest map of the selection that has this region. budget: determines which
     sentences are selected; by default the selection's own budget. Errors: ConfigError, PathError.
@@ -228,8 +228,8 @@ def write_region(
 def region_file(selection: str, map_run: str, region: Region | None) -> str:
     """Return a file name for a region, without suffix, such as `lasso_5e0c-1a2b-20pct` or `boilerplate-1a2b-20pct`.
 
-    The digits between hyphens are the end of the run's id. When the run is removed, its exports are found by them, so
-    the words before them have no hyphen.
+    The digits between hyphens, here `1a2b`, are the end of the run's id. When the run is removed, its exports are found
+    by these digits, so the words before the digits have no hyphen.
     """
     now, token = at(selection), region_token(region)
     name = re.sub(r"\W+", "_", named_regions(map_run).get(token, "")).strip("_")
@@ -239,7 +239,7 @@ def region_file(selection: str, map_run: str, region: Region | None) -> str:
 
 
 def region_command(selection: str, token: str, output: str) -> str:
-    """Return the command line that writes the same file to `output` as the page Explore does for a region."""
+    """Return the command line that writes a region to `output`. The file is the same as from the page Explore."""
     begins = ["python", "-m", "core", *projects.option(), "export", selection]
     return shlex.join([*begins, "--region", token, "--output", output])
 
@@ -265,7 +265,7 @@ def _read_back(map_run: str, name: str) -> Region | None:
 
 
 def _sound(map_run: str, kept: Region, *, part: bool = False) -> bool:
-    """Return True if a stored region is valid on this map. part: True for a region within another."""
+    """Return True if a stored region is valid on this map. part: True for one of several regions of an intersection."""
     region = checked(kept["kind"], kept["value"]) if isinstance(kept["kind"], str) else None
     if region is None or (part and region["kind"] == "all"):
         return False

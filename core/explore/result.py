@@ -98,7 +98,7 @@ def write_table(
 ) -> None:
     """Write the table for Embedding Atlas and notebooks: x, y, (z,) id, text, class, score, row, corpus.
 
-    kinds: indices into `CLASSES`, shape (n,). blocks: all points in order, as rows of one corpus and their scores.
+    kinds: indices into `CLASSES`, shape (n,). blocks: (corpus, rows, scores) of all points, in the order of the map.
     """
     axes = ["x", "y", "z"][: len(coordinates)]
     schema = pa.schema(
@@ -167,7 +167,7 @@ def within(x: FloatArray, y: FloatArray, x_span: tuple[float, float], y_span: tu
     return np.flatnonzero(in_box)
 
 
-WORD_SAMPLE = 20_000  # maximum number of sentences whose words are counted, for the points and for all others
+WORD_SAMPLE = 20_000  # maximum number of sentences whose words are counted, in each set that `telling` compares
 
 # A sentence of the map. point: number of the point. corpus: T_C or D_C. row: row in this corpus. class: value of
 # `CLASSES`. score: NaN for T_C. flags: flags such as duplicate that are set.
@@ -389,7 +389,7 @@ class MapView:
     def telling(self, points: IntArray, n: int) -> list[Telling]:
         """Return the `n` words that are most over-represented in `points`, compared with all other points.
 
-        Words are counted in at most `WORD_SAMPLE` sentences of `points`, and as many of the others.
+        Words are counted in at most `WORD_SAMPLE` sentences of `points`, and in at most as many of all other points.
         """
         side = np.zeros(len(self), dtype=np.int64)
         side[np.asarray(points, dtype=np.int64)] = 1

@@ -159,7 +159,7 @@ MOST_GROUPS = 20_000  # maximum number of values of a column to group by
 
 UNKNOWN = "unknown"  # shown for a missing value
 
-_KEPT = {"source": "doc"}  # {name of a column in this module: its different name in the corpus}
+_KEPT = {"source": "doc"}  # columns that have another name in a corpus: {name in this module: name in the corpus}
 
 TOPIC = ""  # stands for the topics in a list of columns, because no column has an empty name
 
@@ -466,7 +466,10 @@ def table_file(map_run: str) -> Path:
 
 
 def tag_runs(choice_id: str) -> list[Run]:
-    """Return the `tag` runs of D_C that a selection's scores used; if none, [latest `tag` run of D_C], or []."""
+    """Return the finished `tag` runs of D_C that a selection's scores used.
+
+    If there are none, return only the latest finished `tag` run of D_C; [] if D_C was never tagged.
+    """
     select = run_of(choice_id)
     score = store().get(read(select, SelectResult).score_run)
     own = read(score, ScoreResult).made_by.get("tag", ())

@@ -60,7 +60,7 @@ def _level(x: FloatArray, y: FloatArray, words: Sequence[frozenset[str]], smooth
 
 
 def hills(columns: IntArray, rows: IntArray, smoothing: float) -> IntArray:
-    """Return the peak of the smoothed density to which each point leads uphill, as `column * CELLS + row`, shape (n,).
+    """Climb from each point to a peak of the smoothed density. Return its cell, as `column * CELLS + row`, shape (n,).
 
     Points with the same peak form a group. This is the method of Ren et al. 2025 (arXiv:2504.07285), except that
     neighbouring groups are not joined.

@@ -128,8 +128,9 @@ def runs_with_roles(
     """Return the runs that used the corpora with the given roles, or corpora made from them.
 
     roles: {role: fingerprint}; without roles, return all runs. Some inputs of a run are named after roles (`train`,
-    `test.0`). Each such input must be the corpus with this role, or made from it. If a run has no such input, any of
-    its inputs must be one of these corpora, or made from one of them. A run without inputs is always returned.
+    `test.0`). For each given role with such inputs, one of them must be the corpus with this role, or made from it. If
+    a run has no such inputs, at least one of its inputs must be one of the given corpora, or made from one of them. A
+    run without inputs is always returned.
     unread: function that returns the roles of inputs that a run does not use; these inputs are ignored.
     """
     corpora = {corpus.fingerprint: corpus for corpus in library.list()}
@@ -138,7 +139,7 @@ def runs_with_roles(
 
 def _has_roles(run: Run, roles: Mapping[str, str], corpora: Mapping[str, Corpus], unread: Collection[str]) -> bool:
     """Return True if the inputs of `run` match the roles; see `runs_with_roles`."""
-    lineages: dict[str, set[str]] = {}  # {role: lineage of its inputs}; the role of `test.0` is `test`
+    lineages: dict[str, set[str]] = {}  # {role: lineage of all inputs with this role}; the role of `test.0` is `test`
     for name, fingerprint in run.manifest.inputs.items():
         if (role := name.partition(".")[0]) not in unread:
             lineages.setdefault(role, set()).update(lineage(fingerprint, corpora))
@@ -286,8 +287,8 @@ def _exports(folder: Path, run_ids: Iterable[str]) -> tuple[Path, ...]:
 def removal(reference: str) -> Removal:
     """Return everything that would be deleted with a corpus or a run.
 
-    reference: name or fingerprint of a corpus, or id of a run. The full fingerprint may be that of a corpus that was
-    removed before. Errors: CorpusError or RunError if there is no such corpus or run.
+    reference: name or fingerprint of a corpus, or id of a run. A corpus that was removed before is found only by its
+    full fingerprint. Errors: CorpusError or RunError if there is no such corpus or run.
     """
     return _everything(_mark(reference), library(), store())
 

@@ -163,7 +163,8 @@ def execute(
 def refuse_red(kind: str, options: Mapping[str, object], *, run_anyway: bool = False) -> Sequence[Check]:
     """Return the red items of the data check for these options, which are reasons not to start the run.
 
-    Errors: ConfigError for a red item, unless `run_anyway` is True or the run has already finished.
+    Errors: ConfigError if any item is not accepted. With `run_anyway`, all items except final ones are accepted; for a
+    run that has already finished, all items are accepted.
     """
     known = KINDS[kind]
     return refuse(known, known.config.parse(dict(options)), store(), run_anyway=run_anyway)

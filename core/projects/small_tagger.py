@@ -1,4 +1,4 @@
-"""Taggers of a finished sample, shipped as differences from the bundled encoder: at most 3 MB instead of 90 MB.
+"""Taggers of a sample project, shipped as differences from the bundled encoder: at most 3 MB instead of 90 MB.
 
 runs/<run>/artifacts/small/    the folder of the run's model, with difference.safetensors in place of its weights
 
@@ -30,7 +30,7 @@ Tensors = dict[str, np.ndarray]
 
 
 def shrink(run: Path) -> None:
-    """Write the folder `small` beside the model of a finished `finetune` run, which used LoRA and the bundled encoder.
+    """Write the folder `small` beside the model of a finished `finetune` run with LoRA on the bundled encoder.
 
     run: folder of the run. Errors: ModelError if the difference is not of low rank, as after a training without LoRA.
     """

@@ -143,9 +143,9 @@ def begun_from(init: str) -> tuple[str, str]:
 
 
 def tagger_name(config: Mapping[str, Any]) -> str:
-    """Return the name of a tagger. It has the training set and the texts on which the encoder was further pre-trained.
+    """Return the name of a tagger, which contains its training set and the texts for further pre-training.
 
-    config: options of the tagger's `finetune` run. The bundled encoder is not named.
+    config: options of the tagger's `finetune` run. The name contains the encoder too, unless it is the bundled one.
     """
     network, first = config.get("network", "encoder"), config.get("first")
     labels = f"{f'{corpus_name(first)}, then ' if first else ''}{corpus_name(config['train'])}"

@@ -43,7 +43,8 @@ _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 def unpack(file: IO[bytes], label: str, root: Path, name: str = "") -> Project:
     """Make a project from a file that `pack` wrote.
 
-    label: name of the file in error messages. root: folder of all projects. name: new name; "" keeps the packed name.
+    label: name of the file in error messages. root: home folder of all projects. name: new name of the project; ""
+    keeps the packed name.
     Errors: ProjectError if another project has the name, or if the file is damaged, forged or not from Winnow;
     ResourceError if the disk is too small. After an error, no project remains.
     """

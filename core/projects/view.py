@@ -234,7 +234,7 @@ def _corpora(project: Project) -> list[str]:
 
 
 def _root() -> Path:
-    """Return the folder of all projects. Errors: ProjectError if WINNOW_HOME names a single project."""
+    """Return the home folder of all projects. Errors: ProjectError if WINNOW_HOME is the folder of a single project."""
     root = given_home()
     if projects.is_project(root):
         raise ProjectError(

@@ -114,14 +114,15 @@ class Chunks:
 
     @property
     def probed(self) -> tuple[int, int]:
-        """First, and last + 1, of the items that every worker computes first, so that their results can be compared."""
+        """(first, last + 1) of the items that every worker computes first, so that their results can be compared."""
         return 0, min(PROBED, self.bounds(0)[1])
 
     def hold_to_first(self, node: str, array: Array) -> None:
         """Refuse a worker if its `array` of the `probed` items differs from the array of the run's first worker.
 
-        Results of different processors differ in the last digits: with AMX on and off, none of 192 vectors was equal.
-        No other check finds such differences. A file stores the first worker's digest. node: name of the worker's node.
+        Results of different processors differ in the last digits: with and without AMX instructions, none of 192
+        vectors was equal. No other check finds such differences. A file stores a digest of the first worker's array.
+        node: name of the worker's node.
         Errors: ResourceError without `--mixed`.
         """
         if len(self.paths) < 2:
@@ -167,7 +168,8 @@ def chunked(
 ) -> list[Path]:
     """Compute the missing chunks in this process, and return all files in order.
 
-    compute: function from (start, stop, report) to the array of these items; it must always return the same bytes.
+    compute: function of (start, stop, report) that returns the array for the items from `start` to `stop` - 1. It must
+    return the same bytes each time.
     """
     chunks = Chunks(context, n, size, name, unit=unit)
     for i in chunks.missing:

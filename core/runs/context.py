@@ -177,11 +177,11 @@ class RunContext(Reporter):
 
 
 class Whole:
-    """Estimate, in `done`, the finished share of a run, 0 to 1. The share never falls.
+    """Estimate the finished share of a run. done: this share, 0 to 1; it never falls.
 
-    A part of the run announces the shares at its start and its end; the estimate is only as exact as these shares. A
-    child run fills the rest of its parent's part. A stage fills only `_STAGE` of the rest of its part, because the
-    number of stages is unknown.
+    Each part of the run is announced with the shares at its start and its end; the estimate is only as exact as these.
+    A child run moves `done` up to the end of its parent's part. A stage moves `done` only through `_STAGE` of the rest
+    of its part, because more stages may follow.
     """
 
     def __init__(self) -> None:

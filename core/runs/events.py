@@ -132,7 +132,7 @@ class RunState:
     part: current part; None if the run does not report parts. A part may have several stages.
     done, total, unit: progress of the current stage; total is None if unknown. rate: units per second.
     eta: estimated seconds until the stage ends; None before it can be estimated.
-    started: start of the latest attempt. started, ended, updated: seconds since 1970.
+    started, ended: start and end of the latest attempt. updated: time of the last event. All in seconds since 1970.
     earlier: seconds that previous attempts took.
     permanent: True if the run failed because of its options, so that resuming cannot help.
     passing: notes that are dropped when the run is resumed. metrics: latest value of each metric.
@@ -278,7 +278,7 @@ def _part(data: Data, since: float) -> Part:
 
 
 def _reaching(state: RunState, event: Event) -> RunState:
-    """Return the state with the finished share of the run (`reached`) after an event."""
+    """Return the state with `reached`, the finished share of the run, updated after an event."""
     by_parts = event.data.get("whole") or 0.0 if state.left(event.time) is None else 0.0
     return replace(state, reached=max(state.share(event.time), min(by_parts, 1.0)))
 

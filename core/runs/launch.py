@@ -20,7 +20,7 @@ GRACE = 12.0  # seconds from the cancellation to SIGKILL, so that the device is 
 
 POLL = 0.25  # seconds between two checks of a cancelled run
 
-POLITE = 0.4  # share of the grace period after which SIGTERM is sent; a run usually stops before, at its `check()`
+POLITE = 0.4  # share of the grace period after which SIGTERM is sent; most runs stop earlier, at their next `check()`
 _ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -27,7 +27,7 @@ from core.runs.where import LOCAL, MIXED, ON
 from core.runs.worker import log_traceback
 from core.shown import count
 
-LOSSES = 4  # number of worker deaths, on one chunk or child run or before any worker starts, after which the run fails
+LOSSES = 4  # the run fails after so many worker deaths: on one chunk, on one child run, or before any worker starts
 
 _AHEAD = 2  # maximum number of chunks sent to a worker: the chunk that it computes, and the next one
 
@@ -216,7 +216,11 @@ class Actor:
 
 @dataclass(eq=False)
 class _Worker:
-    """A worker. begun: True if its model is loaded. held: numbers of its chunks; it is computing the first one."""
+    """A worker.
+
+    begun: True once its model is loaded and its first results were compared (`Chunks.hold_to_first`). held: numbers of
+    the chunks that were sent to the worker; it is computing the first of them.
+    """
 
     node: str
     actor: Any
@@ -344,7 +348,7 @@ class _Crew:
         self._stillborn = 0
 
     def _remove(self, worker: _Worker) -> int:
-        """End a worker, and put its chunks back into the queue. Return the number of these chunks."""
+        """End a worker, and put its chunks that no other worker has back into the queue. Return their number."""
         self._workers.remove(worker)
         self._ray.kill(worker.actor)
         self._asked = {ref: asked for ref, asked in self._asked.items() if asked[0] is not worker}

@@ -1,6 +1,7 @@
 """Start Ray on this machine or join a cluster, and ask its nodes for their versions and devices.
 
-Ray is started without messages and without its dashboard, and requires a token. It is imported only for a connection.
+Ray is started without messages and without its dashboard, and requires a token. The package `ray` is imported only when
+a connection is made.
 """
 
 import os
@@ -115,7 +116,8 @@ def _need_token(address: str) -> None:
 def _folder() -> Path:
     """Create a folder that only this account may enter, and remove the folders of killed processes.
 
-    Ray ignores the umask and makes its own folder writable for everybody. This private folder therefore contains it.
+    Ray ignores the umask and makes its own folder writable for everybody. Ray's folder is therefore put into this
+    private folder.
     """
     root = Path(tempfile.gettempdir())
     root = root if len(str(root)) <= _LONGEST else Path("/tmp")  # noqa: S108  (the folder below is private)
@@ -129,7 +131,7 @@ def _folder() -> Path:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """After the block, restore this process's SIGTERM handler, which Ray replaces. The handler stops the run."""
+    """After the block, restore the previous SIGTERM handler, which cancels the run. Ray replaces it in the block."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -73,9 +73,10 @@ class Manifest:
 
 
 def here(value: Any, home: Path) -> Any:
-    """Return a JSON value in which paths to runs in other folders lead to the same runs in `home`, if they are there.
+    """Return a JSON value with paths to runs in other folders replaced by paths to the same runs in `home`.
 
-    home: folder of the project. Paths to other folders occur if a project was moved, or imported from another machine.
+    home: folder of the project. A path is kept if `home` does not have the run. Paths to other folders occur if a
+    project was moved, or imported from another machine.
     """
     if isinstance(value, dict):
         return {name: here(part, home) for name, part in value.items()}

@@ -18,7 +18,8 @@ from core.runs.store import RunStore
 from core.runs.worker import Compute, attempt
 
 _NEXT = ".next"
-TURN = 120.0  # seconds between two child runs for which the parent run keeps its place in the queue for a device
+# A parent run loses its place in the queue for a device if this many seconds pass between two of its child runs.
+TURN = 120.0
 
 _devices_held: set[Path] = set()
 
@@ -105,7 +106,7 @@ def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Turn:
-    """Place of a run in the queue for a device. It is stored beside the lock between two child runs of the run.
+    """Place of a run in the queue for a device. A child run that releases the device stores it beside the lock file.
 
     run: folder of the run that the user started. began: start of that run, in seconds since 1970.
     """
@@ -145,8 +146,8 @@ def _waited_for(
 ) -> Iterator[Path]:
     """Wait until one of `locks` is free, hold it during the block, and yield its file.
 
-    run: id of the run that waits. name: id of the run to name in the note that this run waits; None for the run that
-    holds the lock. turn: place of this run in the queue for a device; None if there is no queue.
+    run: id of the run that waits. name: id of the run to report as the one that is waited for; None to report the run
+    that holds the lock. turn: place of this run in the queue for a device; None if there is no queue.
     """
     announced = None
     # One attempt on all locks takes 0.2 seconds in total; a cancellation is checked between two attempts.

@@ -77,7 +77,7 @@ class Ahead(Generic[Result]):
 
     def take(self, item: int, following: int | None) -> Result:
         """Return the result for `item`, and start the work on `following`."""
-        # The pool's only thread also prepares an item that is not started yet, because tokenizers are not thread-safe.
+        # If the item was not started before, the pool's only thread prepares it too: tokenizers are not thread-safe.
         result = (self._coming.pop(item, None) or self._pool.submit(self._work, item)).result()
         self._coming = {} if following is None else {following: self._pool.submit(self._work, following)}
         return result
