@@ -116,7 +116,7 @@ def usable() -> tuple[Card, ...]:
 
 
 def of_workers() -> tuple[Card, ...]:
-    """Return the GPUs that workers of this process may use. Unlike the result of `usable`, ignore a call of `keep_to`."""
+    """Return the GPUs that workers of this process may use. In contrast to `usable`, ignore a call of `keep_to`."""
     return _before or usable()
 
 

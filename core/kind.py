@@ -267,7 +267,7 @@ def refuse_red(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool 
     """Refuse a run whose data check has red items, which are reasons not to start it. Return the accepted red items.
 
     Red items are accepted if the run is finished already. With `run_anyway`, the user overrules all red items except
-    final ones. Errors: ConfigError for a red item that is not accepted.
+    those with `final` set. Errors: ConfigError for a red item that is not accepted.
     """
     if kind.red_items is None:
         return ()

@@ -37,8 +37,9 @@ def machine_home() -> Path:
 def home() -> Path:
     """Return the folder of this thread's project.
 
-    This thread's project is the project set by `within`, else the project of the browser window, else the project in
-    `WINNOW_PROJECT`, else the default project. Errors: ProjectError if there is no such project.
+    If `WINNOW_HOME` is the folder of one project, return it. Else return the folder of the project that was set by
+    `within`, else by the browser window, else by `WINNOW_PROJECT`. If none was set, use the default project.
+    Errors: ProjectError if there is no such project.
     """
     root = given_home()
     if is_project(root):  # in a worker, or if WINNOW_HOME names one project

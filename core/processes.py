@@ -5,8 +5,8 @@
 starts one of these processes. It reads pickled items from the pipe with descriptor 12, which its parent opened, and
 ends when the pipe is closed.
 
-`concurrent.futures` is not used, because its processes import the parent's main module, which may be a page, and
-continue to run if the parent is killed.
+`concurrent.futures` is not used for two reasons. Its processes import the parent's main module, which may be a page.
+They also continue to run if the parent is killed.
 """
 
 import os

@@ -22,7 +22,7 @@ from core.shown import shown
 
 PROJECTS, ABOUT = "projects", "project.json"
 FIRST, FIRST_SLUG = "My first project", "my-first-project"
-LONGEST_NAME = 60  # maximum number of characters of a project's name, which fits on two lines of the project menu
+LONGEST_NAME = 60  # maximum number of characters of a project's name; 60 fit on two lines of the project menu
 ROLES_FILE = "roles.json"
 COVER_FILE = "cover.json"
 LABELLING_FILE = "labelling.json"

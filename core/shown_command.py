@@ -50,8 +50,8 @@ def command(kind: str, options: Mapping[str, object]) -> str:
 def command_of(run: Run) -> str | None:
     """Return the command line that repeats a run, or None if there is none.
 
-    There is none if the kind has no command, if the options of the run are no longer valid, or if the run imported an
-    upload, because the upload's copy was deleted.
+    There is none in three cases: runs of this kind have no command, the run's options are no longer valid, or the run
+    imported an uploaded file, which was deleted after the import.
     """
     kind, options = run.manifest.kind, run.manifest.config
     with suppress(KeyError, TypeError, WinnowError):

@@ -1,5 +1,7 @@
-"""Regions picked on a map, stored with the map: a lasso, a box, a topic, a class, a sentence, a range of scores, values
-of columns, the hits of a search, and the sentences that lie in several of these.
+"""Regions that users pick on a map. The regions are stored with the map.
+
+A region is a lasso, a box, a topic, a class, a sentence, a range of scores, values of columns, the hits of a search, or
+the intersection of several of these.
 
 A token identifies a region in an address, in a file's name and on the command line. `topic:3`, `class:filtered` and
 `point:17` define the region; `lasso:5e0c91ab`, `box:...` and `column:...` name a file with its borders or values.

@@ -272,7 +272,7 @@ def column_names(map_run: str, points: IntArray, column: str) -> list[str]:
 
 
 def colour_numbers(map_run: str, points: IntArray, by: Literal["score", "length", "page"]) -> FloatArray:
-    """Return the score, length or page of each of `points`, for their colours; NaN if unknown, as scores of T_C."""
+    """Return the numbers by which `points` are coloured: their scores, lengths or pages; NaN if unknown."""
     mapped = get(map_run)
     if by == "page":
         return np.array([np.nan if page is None else page for page in mapped.stored_at(points, "page")], dtype=float)
@@ -284,7 +284,7 @@ def colour_numbers(map_run: str, points: IntArray, by: Literal["score", "length"
 def colour_names(
     map_run: str, points: IntArray, by: Literal["class", "cluster", "source", "file", "group"]
 ) -> list[str]:
-    """Return the name of the class, topic, source, file or group of each of `points`, for their colours."""
+    """Return the names by which `points` are coloured: names of their classes, topics, sources, files or groups."""
     mapped = get(map_run)
     if by == "class":
         return [CLASSES[kind] for kind in classes(map_run)[points].tolist()]
@@ -491,7 +491,7 @@ def entity_types(choice_id: str) -> Sequence[str]:
 
 
 def entity_counts(map_run: str, points: IntArray) -> FloatArray:
-    """Return the number of predicted entities of each of `points`, `(m,)`, as the mean of all taggers; NaN for T_C."""
+    """Return how many entities the taggers predicted in each of `points` on average, `(m,)`; NaN for T_C."""
     mapped = get(map_run)
     counts = [_spans(run.id).totals() for run in tag_runs(mapped.selection)]
     return mapped.values(points, np.mean(counts, axis=0))

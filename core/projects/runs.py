@@ -163,8 +163,8 @@ def execute(
 def refuse_red(kind: str, options: Mapping[str, object], *, run_anyway: bool = False) -> Sequence[Check]:
     """Return the red items of the data check for these options, which are reasons not to start the run.
 
-    Errors: ConfigError if any item is not accepted. With `run_anyway`, all items except final ones are accepted; for a
-    run that has already finished, all items are accepted.
+    Errors: ConfigError if the run may not start. With `run_anyway`, it may start unless an item has `final` set. A run
+    that has already finished is always accepted.
     """
     known = KINDS[kind]
     return refuse(known, known.config.parse(dict(options)), store(), run_anyway=run_anyway)

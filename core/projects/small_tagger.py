@@ -3,9 +3,9 @@
 runs/<run>/artifacts/small/    the folder of the run's model, with difference.safetensors in place of its weights
 
 Training with LoRA adds the product of two small matrices to a matrix W of the encoder. Pre-training and fine-tuning
-with LoRA add one product each. Their sum is again such a product; its rank r is at most the sum of both ranks. The
-difference stores its factors as `W.left`, shape (out, r), and `W.right`, shape (r, in). Tensors that the encoder lacks,
-such as the head, are stored whole.
+with LoRA add one product each. The sum of both products is again a product of two small matrices. Its rank r is at most
+the sum of both ranks. The two matrices are stored as `W.left`, shape (out, r), and `W.right`, shape (r, in). Tensors
+that the encoder lacks, such as the head, are stored whole.
 """
 
 import shutil

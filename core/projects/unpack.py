@@ -26,8 +26,8 @@ from core.runs.run import BROUGHT
 from core.runs.store import MANIFEST, RUN_FOLDERS
 
 _SAFE = re.compile(r"[^/\\\x00-\x1f\x7f:]{1,255}(/[^/\\\x00-\x1f\x7f:]{1,255}){0,11}")
-# Maximum number of files, size of the list in bytes, and compression ratio of the list. The ratio is low because sha256
-# sums can hardly be compressed.
+# Maximum number of files; maximum size of the list of files, in bytes; maximum compression ratio of this list, which is
+# low because sha256 sums can hardly be compressed.
 _MOST_FILES, _LONGEST_LIST, _LIST_RATIO = 500_000, 64 << 20, 10
 _RATIO, _SMALL = 100, 1 << 30  # reject a project that would unpack to more than 100 times its size and more than 1 GiB
 
@@ -177,7 +177,7 @@ def _placed(archive: zipfile.ZipFile, label: str, entries: Mapping[str, Entry], 
 
 
 def _restore_folders(draft: Path) -> None:
-    """Restore empty folders of runs, which the zip does not store, and the times of change of corpus folders.
+    """Restore what the zip does not store: empty folders of runs, and when each corpus folder was last changed.
 
     Lists of corpora are sorted by these times. Also mark each run as imported. An unfinished imported run can be
     resumed only after a user has agreed to its options.
