@@ -25,7 +25,7 @@ DEVICE, VISIBLE = "WINNOW_DEVICE", "CUDA_VISIBLE_DEVICES"
 _LEAST: dict[int, tuple[int, float]] = {11: (450, 3.7), 12: (525, 5.0), 13: (580, 7.5)}
 _OLDER, _NEWER = "cu126", "cu130"  # PyTorch build for older drivers and GPUs, and for current ones
 _ASKED = ("uuid", "name", "driver_version", "compute_cap")
-_before: "tuple[Card, ...]" = ()  # GPUs that were usable before the call of `keep_to`; () without a call
+_before: "tuple[Card, ...]" = ()  # GPUs that were usable before `keep_to` was called; () if it was not called
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

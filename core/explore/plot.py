@@ -20,7 +20,7 @@ Corners = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """Colour, shape and size of one kind of point; shape and size serve readers who cannot see the colour."""
+    """Colour, shape and size of one kind of point. Readers who cannot see the colours can tell shapes and sizes apart."""
 
     name: str
     colour: str
@@ -68,7 +68,7 @@ class View:
     zoom: tuple[float, float, float, float] | None = None
     outlines: tuple[tuple[tuple[float, float], ...], ...] = ()
     tool: str = "lasso"
-    height: int = 560  # pixels of a saved picture; on the page, the height depends on the window
+    height: int = 560  # height of a saved picture, in pixels; on the page, the height depends on the window
 
 
 def by_class(dots: Dots, totals: Sequence[int], view: View, looks: Sequence[Look] = CLASS_LOOKS) -> go.Figure:

@@ -147,7 +147,7 @@ def _files(folder: Path, active: tuple[str, ...]) -> tuple[list[Named], list[Nam
         if is_pickle(name) or is_of_the_process(name) or (run and run in active):
             continue
         if rest[:1] == ["chunks"] and (folder / "runs" / run / RESULT).exists():
-            continue  # a finished run does not resume from its chunks
+            continue  # a finished run no longer needs its chunks, because it cannot be resumed
         left = tuple(rest[:2]) in (_MODEL, _VECTORS) or run.split("-")[2:3] == ["embed"]
         (again if left else files).append((name, path))
     return files, again

@@ -51,7 +51,7 @@ def _unread(run: Run) -> tuple[str, ...]:
     config = run.manifest.config
     if run.manifest.kind != "select" or config["strategy"] not in STRATEGIES:
         return ()
-    with suppress(ConfigError):  # an option of an older version
+    with suppress(ConfigError):  # the run may have options of an older version
         every = involved(config["strategy"], config["options"])
         return () if any(Role.LABELLED in strategy.needs for strategy in every) else ("train",)
     return ()

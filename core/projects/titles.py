@@ -97,7 +97,7 @@ def text_name(reference: str) -> str:
         corpus = library().find(reference)
         if corpus.name.endswith(LEARNABLE):
             return text_name(str(corpus.origin["from"]))
-        if "choice" not in corpus.origin:  # else a saved selection, which has its own name and budget
+        if "choice" not in corpus.origin:  # not for a saved selection: its budget may differ from the budget of its run
             config = runs.get(str(corpus.origin["run"])).manifest.config
             return _sentences(config["strategy"], Budget.parse(config["budget"]))
     return corpus_name(reference)

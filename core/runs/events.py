@@ -306,7 +306,7 @@ def settle(state: RunState, *, locked: bool, cancel_requested: bool, launching: 
         return state
     if locked:
         return replace(state, state="running", cancelling=cancel_requested)
-    if cancel_requested:  # the worker had to be killed
+    if cancel_requested:  # the worker was killed, because it did not stop when the run was cancelled
         return _over(state, "cancelled", state.updated, state.error)
     return _over(state, "interrupted", state.updated, INTERRUPTED)
 
@@ -355,7 +355,7 @@ def follow(path: Path, after: int, take: Callable[[Event | None], None]) -> int:
         file = path.open("rb")
     except FileNotFoundError:
         return after
-    except OSError:  # unreadable, for example because it is a folder
+    except OSError:  # the log cannot be read, for example because it is a folder
         take(None)
         return after
     with file:

@@ -61,7 +61,7 @@ def engine(address: str, own: Sequence[Card] | None = None) -> Iterator[Any]:
     if own:
         given[cards.VISIBLE] = ",".join(card.uuid for card in own)
     before = {name: os.environ.get(name) for name in given}
-    os.environ.update(given)  # must be set before the import; the processes that Ray starts inherit it
+    os.environ.update(given)  # set before Ray is imported; the processes that Ray starts inherit these variables
     folder = None if address else _folder()
     ray = import_module("ray")
     # Suppress Ray's messages about dead workers on stdout, because stdout is reserved for a command's result.
