@@ -20,7 +20,7 @@ Corners = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """Colour, shape and size of one kind of point. Readers who cannot see the colours can tell shapes and sizes apart."""
+    """Colour, shape and size of one kind of point. Shape and size are for readers who cannot see the colour."""
 
     name: str
     colour: str

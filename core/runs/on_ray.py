@@ -95,7 +95,7 @@ class _Nodes:
             self._context.note(f"Node {name} is gone.", passing=True)
 
     def refuse(self, node: str, error: ResourceError) -> None:
-        """Leave a node idle, because it cannot run Winnow, or because its results would differ from other nodes' results.
+        """Leave a node idle because it cannot run Winnow, or because its results would differ from other nodes'.
 
         Errors: `error`, if the refused nodes outnumber the nodes that are admitted or have not answered yet.
         """
