@@ -150,7 +150,7 @@ def checked(name: str, options: Mapping[str, object], config: type[Config]) -> d
         values = config.parse(options).model_dump(mode="json")
     except ConfigError as error:
         raise ConfigError(f"{name}.{error}") from error
-    return {key: values[key] for key in options if key in values}  # without options that `model_dump` excludes
+    return {key: values[key] for key in options if key in values}  # leave out options that `model_dump` excludes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

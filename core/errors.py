@@ -172,5 +172,5 @@ def for_the_log(error: BaseException) -> str:
 
 def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
-        return f": [Errno {error.errno}] {error.strerror}"  # without the path
+        return f": [Errno {error.errno}] {error.strerror}"  # leave out the path
     return f": {error}" if isinstance(error, _SPEAKS_OF_CODE) else " (message left out, because it may quote a corpus)"

@@ -281,7 +281,7 @@ def _add(
     fig: go.Figure, dots: Dots, mask: BoolArray, look: Look, marker: Mapping[str, object] | None = None, **more: object
 ) -> None:
     """Add the masked dots as one WebGL trace. marker, more: further properties of the marker and of the trace."""
-    edge = 1 if look.symbol.endswith("open") else 0  # an open symbol consists of its edge
+    edge = 1 if look.symbol.endswith("open") else 0  # an open symbol has only an edge
     drawn = {"color": look.colour, "symbol": look.symbol, "size": look.size, "line": {"width": edge}}
     rows = np.flatnonzero(mask)
     fig.add_trace(
@@ -417,7 +417,7 @@ def _room(axis: FloatArray) -> tuple[float, float]:
     return float(axis.min()) - 0.02 * length, 1.04 * length
 
 
-MAP_WIDTH, MAP_MARGINS = 840, 80  # in pixels: width of the map if the window is 1280 wide; height of its margins
+MAP_WIDTH, MAP_MARGINS = 840, 80  # in pixels: width of the map in a window of 1280 pixels; height of the map's margins
 
 STEP = 4  # pixels per step: points are counted in squares of this side, and names are moved by whole steps
 

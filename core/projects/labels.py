@@ -19,7 +19,7 @@ from core.selection import choice
 from core.shown import shown
 
 FILE = "label.json"
-# Maximum length of a name or tag, in characters; maximum number of tags per run; maximum length of a note.
+# Maximum length of a name or tag (in characters), number of tags per run, and length of a note (in characters).
 LONGEST, MOST_TAGS, LONGEST_NOTE = 60, 20, 4_000
 
 

@@ -218,7 +218,7 @@ def _write(archive: zipfile.ZipFile, name: str, entry: Entry, draft: Path, label
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    except (FileExistsError, NotADirectoryError) as error:  # names may also differ only in case, or one is a folder
+    except (FileExistsError, NotADirectoryError) as error:  # or names that differ only in case, or a file and a folder
         raise _no_project(label, "has two files with the same name") from error
     with os.fdopen(descriptor, "wb") as written, archive.open(name) as source:
         while (part := source.read(_CHUNK)) and size <= entry.size:

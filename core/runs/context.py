@@ -14,7 +14,8 @@ PROGRESS_SECONDS = 0.5  # minimum number of seconds between two progress events
 
 CHECK_SECONDS = 0.2  # minimum number of seconds between two checks for a cancellation
 
-_STAGE = 0.8  # share of the rest of a part that a stage fills, so that later stages can still move the progress bar
+# A stage moves the progress bar only through this share of the rest of its part, so that later stages can move it too.
+_STAGE = 0.8
 
 Listener = Callable[[Event], None]
 

@@ -78,7 +78,7 @@ def is_spoilt(file: Path, parse: Callable[[dict[str, object]], Entry]) -> bool:
     """Return True if a complete line is damaged. An incomplete line, left by a killed writer, does not count."""
     try:
         return any(_parsed(line, parse) is None for line in _lines(file) if line[:1] != b"{" or line[-1:] == b"}")
-    except OSError:  # for example a bad sector, or a folder of this name
+    except OSError:  # the file cannot be read: a bad sector, or a folder of this name
         return True
 
 

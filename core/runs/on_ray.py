@@ -95,7 +95,7 @@ class _Nodes:
             self._context.note(f"Node {name} is gone.", passing=True)
 
     def refuse(self, node: str, error: ResourceError) -> None:
-        """Leave a node idle because it cannot run Winnow, or because its results would differ from other nodes'.
+        """Leave a node idle because it cannot run Winnow, or because other nodes compute different results.
 
         Errors: `error`, if the refused nodes outnumber the nodes that are admitted or have not answered yet.
         """
@@ -490,7 +490,7 @@ class RunsOnRay:
             raise RunError(state.error or f"run {run.id}: has failed.")
         if status >= 0 and state.state == "cancelled":
             raise Cancelled(f"run {run.id}: was stopped on request; resume it to continue.")
-        if status < 0 or not state.active:  # else another process works on the run
+        if status < 0 or not state.active:  # otherwise another process works on the run
             self._losses[run.id] += 1
             if self._losses[run.id] >= LOSSES:
                 raise ResourceError(

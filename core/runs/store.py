@@ -25,7 +25,7 @@ __all__ = ["MANIFEST", "RUN_FOLDERS", "Manifest", "Run", "RunStore", "is_run_id"
 
 _RUN_ID = re.compile(r"\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4}")
 MANIFEST = "manifest.json"
-RUN_FOLDERS = ("chunks", "checkpoints", "artifacts")  # folders of a run
+RUN_FOLDERS = ("chunks", "checkpoints", "artifacts")  # folders inside a run's folder
 _KIND = re.compile(r"[a-z][a-z0-9-]*")
 Runs = list[Run]  # alias, because `list` means a method inside `RunStore`
 
