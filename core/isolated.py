@@ -146,7 +146,9 @@ class Isolated:
         if process.returncode in _OUT_OF_TIME:
             raise self._late(what, seconds)
         if process.returncode:
-            raise self._failed(what, "reading it crashed a process; it is damaged or forged, or memory ran out")
+            raise self._failed(
+                what, "the process that read it crashed; the file is damaged or forged, or memory ran out"
+            )
         return self._answer(what, json.loads(written))
 
     def _answer(self, what: str, reply: _Reply) -> object:

@@ -71,8 +71,8 @@ def test_a_reader_writes_nothing_after_a_crash_and_knows_its_limits() -> None:
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ("segfault", "reading it crashed a process; it is damaged or forged, or memory ran out"),
-        ("killed", "reading it crashed a process; it is damaged or forged, or memory ran out"),
+        ("segfault", "the process that read it crashed; the file is damaged or forged, or memory ran out"),
+        ("killed", "the process that read it crashed; the file is damaged or forged, or memory ran out"),
         ("overran", "reading it took more than 60 seconds"),
         ("eat", f"reading it took more than {MEMORY >> 20} MB of memory"),
     ],

@@ -153,7 +153,9 @@ def region_of(map_run: str, token: str) -> Region:
         return Region(kind=kind, value=bounds)
     if 0 <= number < {"topic": len(mapped.clusters), "point": len(mapped)}.get(kind, 0):
         return Region(kind=kind, value=number)
-    raise ConfigError(f"region: {token!r} is not on this map; pick it there again, or copy it from the page's address.")
+    raise ConfigError(
+        f"region: {token!r} is not on this map; pick it on the map again, or copy it from the page's address."
+    )
 
 
 def region_points(map_run: str, region: Region | None, kinds: IntArray) -> IntArray:

@@ -282,11 +282,11 @@ def corpus_export(reference: str, output: str, as_json: bool) -> None:
 
 @corpus.command("remove")
 @click.argument("reference")
-@click.option("--force", is_flag=True, help="Delete the corpus even if a running run needs it. The run then fails.")
+@click.option("--force", is_flag=True, help="Delete the corpus even if an active run needs it. The run then fails.")
 @click.option("--with-runs", is_flag=True, help="Also delete everything made from it: corpora, runs, models, exports.")
 @json_option
 def corpus_remove(reference: str, force: bool, with_runs: bool, as_json: bool) -> None:
-    """Delete a corpus, and list the runs that cannot be repeated without it. Fails if a running run needs it.
+    """Delete a corpus, and list the runs that cannot be repeated without it. Fails if an active run needs it.
 
     Runs that used the corpus keep some of its text. --with-runs deletes these runs too; on a terminal, the command asks
     first.

@@ -84,7 +84,7 @@ def remove(reference: str, *, force: bool = False) -> None:
         if used.active and not force:
             runs = ", ".join(run.id for run in used.active)
             raise CorpusError(
-                f"{used.corpus.name}: a running run needs it ({runs}); wait until it ends, or cancel it first"
+                f"{used.corpus.name}: an active run needs it ({runs}); wait until it ends, or cancel it first"
                 f"{holders(used.active)}."
             )
         with noted("remove", corpora=[used.corpus.fingerprint]):

@@ -205,7 +205,7 @@ def _worth() -> HomeStep:
     if missing := [role for role in LABELS if role not in given]:
         known = (
             f"Needs {labels_in_words(missing)}. {TO_BEGIN} Without labelled data, the selection is the last step"
-            + ("; you can label sentences here." if "task" in given else ".")
+            + ("; you can label sentences on the page Label." if "task" in given else ".")
         )
         return HomeStep(name="worth", known=known, ready=False, open=False)
     if not {"task", "domain"} <= given.keys():

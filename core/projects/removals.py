@@ -325,7 +325,7 @@ def remove_everything(reference: str) -> Removal:
         if doomed.active:
             runs = ", ".join(run.id for run in doomed.active)
             raise RunError(
-                f"{reference}: a running run needs it ({runs}); wait until it ends, or cancel it first"
+                f"{reference}: an active run needs it ({runs}); wait until it ends, or cancel it first"
                 f"{holders(doomed.active)}."
             )
         names = {"runs": [run.id for run in doomed.runs], "corpora": [corpus.fingerprint for corpus in doomed.corpora]}

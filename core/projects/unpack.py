@@ -94,7 +94,7 @@ def _read_list(archive: zipfile.ZipFile, label: str) -> tuple[dict[str, str], Ma
         if info.filename != LIST:
             _refuse_unsafe(info, entries.get(info.filename), label)
     if missing := entries.keys() - set(names):
-        raise _no_project(label, f"lacks {len(missing)} of the files that it lists")
+        raise _no_project(label, f"lacks {len(missing)} of the files in its list")
     return about, entries
 
 

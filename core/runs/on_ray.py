@@ -129,7 +129,11 @@ class _Nodes:
                 refuse(self._context, f"node {name}: has {', '.join(answer.differs)}", "install the same packages")
             if self._for_runs and answer.computer != (here := cards.machine()):
                 way_out = "use nodes of one kind, and start the run on one of them"
-                refuse(self._context, f"node {name}: trains on {answer.computer}, this machine on {here}", way_out)
+                refuse(
+                    self._context,
+                    f"node {name}: trains on {answer.computer}, but this machine trains on {here}",
+                    way_out,
+                )
         except ResourceError as error:
             self.refuse(place, error)
             return
@@ -375,7 +379,7 @@ class _Crew:
                 f"on: {LOSSES} workers died on the same sentences, the last on {node}. Their memory is too small for "
                 "the model or a batch; start fewer workers per machine, or use --on local."
             )
-        self._context.note(f"A worker on {node} is lost; chunks to compute again: {again}.", passing=True)
+        self._context.note(f"A worker on {node} died; chunks to compute again: {again}.", passing=True)
 
 
 def work_on_node(run_id: str, home: Path, variables: Mapping[str, str]) -> int:

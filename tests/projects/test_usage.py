@@ -133,7 +133,7 @@ def test_the_command_refuses_to_remove_a_corpus_in_use_unless_forced(
     with as_running(unfinished(home, "finetune", init="minilm", train="my train", dev="my dev")) as run:
         code, stderr = remove("my train")
         assert code == 2
-        assert f"my train: a running run needs it ({run.id})" in stderr
+        assert f"my train: an active run needs it ({run.id})" in stderr
         code, stderr = remove("my train", "--force")
         assert (code, stderr) == (0, f"note: {run.id} is running and will fail without my train\n")
     code, stderr = remove("my domain")
