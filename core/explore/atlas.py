@@ -135,6 +135,6 @@ def _how(map_run: str) -> str:
         f"# Map of a Winnow selection\n\n{TABLE}: {len(get(map_run)):,} sentences, one per row, with position (x, y), "
         "class, score, topic, lassos, flags and source. It contains their text, so protect it like the corpora.\n\n"
         "To open it in Embedding Atlas (`pip install embedding-atlas`), run in this folder:\n\n"
-        f"    {command(Path())}\n\nThe positions are in the file, so Embedding Atlas downloads no model and computes nothing. "
-        "Tested with version 0.26.0. The map needs a browser with WebGPU.\n"
+        f"    {command(Path())}\n\nThe positions are in the file, so Embedding Atlas downloads no model and computes "
+        "nothing. Tested with version 0.26.0. The map needs a browser with WebGPU.\n"
     )
