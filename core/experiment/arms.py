@@ -65,7 +65,7 @@ BINS: Mapping[str, str] = {  # {bin of CEIM (name minus context): what its menti
     "near_zero": "whose name and context are equally informative",
     "high": "whose name is more informative",
 }
-# {name of a control, without a value: the text or tagger that it uses, in words}
+# {control: the text or tagger that it uses, in words}; the control's name is without its value
 _AGAINST: Mapping[str, str] = {
     RANDOM: "a random selection of as many tokens",
     CONTROL: "a random selection of as many tokens",

@@ -72,8 +72,8 @@ def _listed(given: object) -> object:
 def _distinct_caps(caps: tuple[int, ...]) -> tuple[int, ...]:
     if len(set(caps)) < len(caps) or any(cap < 1 for cap in caps):
         raise ConfigError(
-            f"cap_tokens: {', '.join(map(str, caps))} must be different numbers of tokens, none below 1; a single "
-            "0 means as many as the smallest source has."
+            f"cap_tokens: {', '.join(map(str, caps))} must be different numbers of tokens, each at least 1; a "
+            "single 0 means as many tokens as the smallest source has."
         )
     return caps
 
@@ -620,7 +620,9 @@ class HalvesConfig(Config):
     dev: str = option(..., "Dev set.", corpus=True)
     test: str = option(..., "Labelled test split.", corpus=True)
     train_sentences: int = option(..., "Number of training sentences in each half.", unit="sentences", ge=1)
-    dev_sentences: int = option(..., "Number of dev sentences in each half.", unit="sentences", ge=1)
+    dev_sentences: int = option(
+        ..., "Number of dev sentences in each half of the labelled data.", unit="sentences", ge=1
+    )
     seed: int = option(0, "Seed of the split.", ge=0)
 
 

@@ -229,7 +229,10 @@ def compared(cell: Cell, control: Cell | None, lines: Sequence[FinishedLine], co
 
 
 def _compared(cell: Cell, control: Cell | None, collapsed: Collapsed) -> list[Cell]:
-    """Return the variant, its baseline and its control; only the variant if it is neither judged nor a reference."""
+    """Return the variant, its baseline and its control, or the variant alone.
+
+    A variant is returned alone if it gets no verdict and is not a reference.
+    """
     none = baseline(cell, list(collapsed))
     others = [other for other in collapsed if other in (none, control)]
     return list(dict.fromkeys((cell, *others) if cell.arm.judged or cell.arm.reference else (cell,)))

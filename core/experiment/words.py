@@ -694,7 +694,7 @@ def asked(result: StudyResult) -> list[Asked]:
 
 
 def subject(result: StudyResult, of: Asked) -> str:
-    """Return words for what may have helped: what the control lacks ("choosing"), or what `none` lacks ("reading")."""
+    """Return the name of the step whose help is asked about, such as "choosing" against the control."""
     if of == "choosing":
         return asked_by_control(result.arm)
     read = any(task.tokens for task in result.tasks)

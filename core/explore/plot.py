@@ -303,7 +303,7 @@ CELLS, SMOOTHING = 96, 2.5  # grid cells along an axis; standard deviation of th
 # Lines enclose 20%, 50% and 80% of a class's points: share in the innermost line, step, share in the outermost line.
 INNERMOST, BETWEEN, OUTERMOST = 0.2, 0.3, 0.8
 
-FEWEST = 30  # minimum number of sentences of a class for lines; with fewer, the lines would be meaningless
+FEWEST = 30  # minimum number of sentences of a class; contour lines of fewer would be meaningless
 
 
 def density_lines(

@@ -230,7 +230,7 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
 
 
 def _readable(config: AddConfig, path: Path) -> tuple[AddConfig, Path, list[Problem]]:
-    """Return the options without files that cannot be read, if the user gave several files.
+    """If the user gave several files, return the options without the files that cannot be read.
 
     The result also has the first readable file, and one problem per file left out. Errors: the first file's error if no
     file can be read; OptionsError if other options would make a file readable.

@@ -180,7 +180,7 @@ def add_sample(name: str) -> Mapping[str, str]:
 
 
 def sample_replaces(name: str) -> bool:
-    """Return True if opening a sample set in this project would replace other corpora in their roles."""
+    """Return True if opening a sample here would put its corpora in place of those that this project uses."""
     return any(library().find(mark).origin.get("sample") != name for mark in roles().values())
 
 

@@ -86,7 +86,7 @@ def coverage(encoder: str, texts: Sequence[str]) -> Coverage | None:
     return Coverage(unknown=_share(rows, unknown), pieces=sum(map(len, rows)) / max(characters, 1))
 
 
-# ASCII only, because byte-level vocabularies write spaces and accents as other capitals.
+# ASCII only, because byte-level vocabularies encode spaces and accents as capitals that are not ASCII.
 _CAPITAL = re.compile("[A-Z]")
 # Minimum share of pieces with a capital in a cased vocabulary. Uncased vocabularies have capitals only in special
 # pieces.

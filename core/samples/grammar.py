@@ -180,8 +180,8 @@ def mark(marked: str, *, topic: str, template: str) -> Line:
         end = entity.end()
     rest = tokenize(marked[end:])
     text = _MARK.sub(r"\2", marked)
-    # Entities must begin and end at token borders. Otherwise the tags would not fit the tokens of the text once it is
-    # imported without them.
+    # Entities must begin and end at token borders. Otherwise the tags would not fit the tokens after the plain text
+    # is imported.
     assert tuple(tokens) + rest == tokenize(text)
     return Line(text=text, tokens=tokenize(text), tags=tuple(tags + ["O"] * len(rest)), topic=topic, template=template)
 

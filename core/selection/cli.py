@@ -32,7 +32,7 @@ from core.shown_command import command
 _format = click.option(
     "--format",
     type=click.Choice(selections.FORMATS),
-    help="Output format. Default: the format that the suffix of the output names, or a folder without a suffix.",
+    help="Output format. Default: the format of the output's extension; without an extension, a folder is written.",
 )
 
 

@@ -23,7 +23,7 @@ CONVENTIONS: Mapping[str, str] = {
     "means": "correlation per target over the means of its sources, then the mean over targets",
     "pooled": "correlation over all sources and targets at once",
     "centred": "correlation over all sources and targets at once, after subtracting each target's mean",
-    "spearman": "correlation of ranks per target over the means of its sources, then the mean over targets",
+    "spearman": "per target, the rank correlation over its sources (means of runs); then the mean over targets",
 }
 # An interval of r needs at least this many targets, each with at least this many sources.
 ENOUGH = 4

@@ -277,7 +277,7 @@ def _time_tagger(tagger: "Tagger", sample: Sequence[Sentence], report: Reporter)
 def _time_embedding(encoder: "Encoder", sample: Sequence[Sentence], lm: "MaskedLM") -> Line:
     """Time the embedding of `sample`, and return seconds per step and per word piece.
 
-    The encoder chooses its own batches, so all time counts per word piece, and the time per step is 0.
+    The encoder chooses its own batches. All time is therefore divided among the word pieces, and none among the steps.
     """
     texts = [sentence.text for sentence in sample]
     encoder.encode(texts[:64], Silent())  # Warm up, because the first call takes longer.

@@ -235,7 +235,7 @@ class Finetuning(Durable):
         """Report the dev F1 within an epoch, as `dev_f1_within`.
 
         The evaluation changes neither the weights nor the random number generators, so the training stays the same.
-        Skip it if earlier calls have taken more than the share WITHIN of the training's time.
+        Skip it if earlier calls have taken more than a share of the training's time; `WITHIN` is this share.
         """
         began = time.monotonic()
         if self.events.cancelling or self._within > WITHIN * (began - self._began):

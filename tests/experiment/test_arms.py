@@ -231,7 +231,7 @@ def test_single_token_cap_stays_a_number_and_wrong_caps_are_refused() -> None:
         assert ExperimentConfig.parse(config.model_dump(mode="json")) == config
         assert len(config.cells) == (3 if size == (500, 100) else 2)
     for wrong in ((0, 5), (5, 5), -1):
-        with pytest.raises(ConfigError, match=r"cap_tokens: .* must be different numbers of tokens, none below 1"):
+        with pytest.raises(ConfigError, match=r"cap_tokens: .* must be different numbers of tokens, each at least 1"):
             ExperimentConfig.parse({**given, "cap_tokens": wrong})
     lengths = np.array([5, 9, 2, 7])
     assert capped(lengths, None, 0).tolist() == [0, 1, 2, 3]

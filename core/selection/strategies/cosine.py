@@ -345,7 +345,7 @@ class Neighbours(Strategy):
 
     @classmethod
     def cascades(cls, options: Any) -> bool:
-        """Return True for the query `nearest`; `round-robin` needs the vectors of all sentences of D_C."""
+        """Return True if a cascade can be used: for the query `nearest`. `round-robin` needs vectors of all of D_C."""
         return bool(options.query == "nearest")
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:

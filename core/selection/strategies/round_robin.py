@@ -116,7 +116,7 @@ def _lists(task: FloatArray, domain: Rows, depth: int, report: Reporter) -> tupl
 
 
 def _cut(parts: list[tuple[IntArray, IntArray, FloatArray]], depth: int) -> tuple[IntArray, IntArray, FloatArray]:
-    """Join lists, sort them by taker and then by falling cosine, and keep the first `depth` entries of each taker."""
+    """Join lists of candidates, and keep the `depth` entries with the highest cosine per sentence of T_C (taker)."""
     takers, rows, cosines = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((rows, -cosines, takers))
     takers, rows, cosines = takers[order], rows[order], cosines[order]

@@ -56,7 +56,8 @@ METHODS = {
     ),
     "dataaug": (
         "Typos and similar names (a baseline)",
-        "Adds a copy of each sentence with a typo in a name or a name of similar spelling; uses no measurement.",
+        "Adds a copy of each sentence in which one name has a typo or is replaced by one with similar spelling. Uses "
+        "no measurement.",
     ),
 }
 POOLS = {
@@ -200,7 +201,7 @@ def _sentences(options: Mapping[str, Any], drawn: Preview) -> None:
     size, looks = options["size"], plot.BIN_LOOKS
     if options["add_bin"]:
         more = "" if options["add_bin"] == "none" else f", and {size:,} with: {looks[options['add_bin']][0]}"
-        st.markdown(f"**{count(size, 'sentence')}** to draw, whatever their mentions are{more}.")
+        st.markdown(f"**{count(size, 'sentence')}** to draw at random{more}.")
     else:
         st.markdown(
             f"**{count(size, 'sentence')}** to draw, {round(options['rate'] * size):,} of them with a low-CEIM mention,"

@@ -245,7 +245,10 @@ def _faded(map_run: str) -> str:
 
 
 def _coloured(by: Colouring, column: str, map_run: str, drawn: plot.Dots, view: plot.View) -> Any:
-    """Return the figure of the map with any colouring but "class". column: the column for the colouring "column"."""
+    """Return the figure of the map with any colouring but "class".
+
+    column: the corpus's column that gives the colours if `by` is "column".
+    """
     points = drawn.points
     if by == "score":
         unit = selections.scored(maps.get(map_run).selection).scores.unit

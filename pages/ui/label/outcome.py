@@ -125,7 +125,7 @@ def _read_back(run_id: str, annotator: str, name: str, file: BinaryIO) -> None:
         words += f" {count(found.unknown, 'sentence')} left out, because this queue has none with that text."
     if found.unread:
         first = "; ".join(found.unread[:SHOWN])
-        words += f" {count(len(found.unread), 'part')} of the file could not be read and changed nothing ({first})."
+        words += f" {count(len(found.unread), 'part')} of the file could not be read and was ignored ({first})."
     st.session_state[READ] = words
 
 

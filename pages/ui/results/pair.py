@@ -235,7 +235,10 @@ TAGGER_CURVES = {"dev_f1": terms.DECIDING.named, "loss": "Training loss"}
 
 
 def overlay(run_labels: Mapping[str, str]) -> None:
-    """Draw a training curve of several taggers in one chart, one line per seed. run_labels: {`finetune` run: name}."""
+    """Draw a chart of the training of several taggers, with one line per tagger and seed.
+
+    run_labels: {`finetune` run: name}.
+    """
     left, right = st.columns((3, 1))
     runs = left.multiselect(
         "Trainings",

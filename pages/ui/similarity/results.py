@@ -111,7 +111,11 @@ def _leads(ahead: Sequence[Lead], target: str) -> None:
         "interval": "95% interval",
     }
     with st.expander("Could a lead be chance?", icon=":material/casino:"):
-        table([_lead(lead) for lead in ahead], columns, f"Leads of the closest source over the next for {target}")
+        table(
+            [_lead(lead) for lead in ahead],
+            columns,
+            f"Lead of the closest source over the second closest, for {target}",
+        )
         st.caption(
             "The task corpus and the sources are cut into parts that share no sentence, and each part is measured "
             "separately. How much the lead varies between parts shows how much it would vary with other text. "

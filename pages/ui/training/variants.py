@@ -111,7 +111,7 @@ TIMES = (
     "box at the end counts only the remaining time."
 )
 TIMES_LATER = "The times appear once this machine has been timed. The button for this is in the box at the end."
-TIMES_AFTER = "The times appear when the experiment can start."
+TIMES_AFTER = "The times of the variants appear as soon as nothing is missing for the experiment."
 BOTH = "Every verdict needs a variant without pre-training and a random baseline; both are added automatically."
 
 
