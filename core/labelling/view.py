@@ -330,8 +330,8 @@ def labelled(run_id: str) -> list[Sentence]:
 def training_set(run_id: str) -> Corpus:
     """Store a new corpus of the training set in use and the labelled sentences of a queue.
 
-    If the training set contains a sentence of the queue, the new labels replace the old ones. New sentences are cut
-    into tokens as in the training set. Errors: ConfigError if nothing was labelled, or if the run is no `queue` run,
+    If the training set contains a sentence that was labelled or flagged in this queue, the new answer replaces the old
+    labels. New sentences are cut into tokens as in the training set. Errors: ConfigError if nothing was labelled, or if the run is no `queue` run,
     because sentences of other runs were not selected for training.
     """
     new = labelled(run_id)
@@ -345,9 +345,13 @@ def training_set(run_id: str) -> Corpus:
     if base is None:
         name, origin = f"{count(len(new), 'sentence')} labelled", {"run": run_id}
         return library().seal(new, name=name, origin=origin, labelled=True)
-    train, queued = library().find(base), {task.sentence.id for task in to_label(run_id)}
+    train, queued = library().find(base), to_label(run_id)
+    # Labels that this queue gave before are replaced or withdrawn. Labels of other queues stay, even if this queue has
+    # the same sentence.
+    judged = {answer.place for answer in answered(run_id).history if answer.action in ("label", "flag")}
+    replaced = {queued[place].sentence.id for place in judged}
     rows = list(chain.from_iterable(train.batches()))
-    old = [sentence for sentence in rows if sentence.id not in queued]
+    old = [sentence for sentence in rows if sentence.id not in replaced]
     raw = library().find(corpus_of(store().get(run_id))).tokens == "words"
     if old and raw and (cut := learn(sentence.tokens for sentence in old)):
         new = [_recut(sentence, recut(sentence, cut)) for sentence in new]

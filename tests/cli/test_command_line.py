@@ -221,7 +221,7 @@ def test_a_bad_file_is_a_clear_error_and_leaves_nothing(
         (("--strategy", "magic"), "choose one of"),
         (("--option", "magic=1"), "magic"),
         (("--option", "magic"), "NAME=VALUE"),
-        (("--keep", "typos"), "no flag"),
+        (("--keep", "typos"), "not a flag"),
         (("--strategy", "gazetteer"), "--train"),
         (("--output", "S_C.docx"), "S_C.docx"),
         (("--output", "S_C.doc"), "--format folder"),

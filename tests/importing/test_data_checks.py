@@ -38,9 +38,9 @@ def test_a_budget_above_the_domain_corpus_starts_no_run(
         made = {role: corpus.fingerprint for role, corpus in finished.corpora(home).items()}
         options = {**made, "budgets": ("10%", budget), "encoder": "tiny"}
     elif budget == "121":
-        with pytest.raises(ConfigError, match=r"asks for 121 sentences, but .* holds 120\. To continue, choose a smal"):
+        with pytest.raises(ConfigError, match=r"asks for 121 sentences, but .* has 120\. To continue, choose a smal"):
             execute(kind, options, run_anyway=True)
-    with pytest.raises(ConfigError, match=r"asks for .*, but .* holds"):
+    with pytest.raises(ConfigError, match=r"asks for .*, but .* has"):
         execute(kind, options)
     assert not runs.listed()
     recipe = KINDS[kind]  # a run from a project file is not checked beforehand, and stops before it embeds

@@ -167,6 +167,19 @@ def test_two_queues_add_their_labels_one_after_the_other(queued: str) -> None:
     assert again.name.startswith("train and 3 labelled")
 
 
+def test_labels_of_another_queue_stay_if_both_queues_have_the_sentence(queued: str) -> None:
+    other = runs.execute("queue", {**view.queue_options(6), "seed": 1, "encoder": "tiny"}).id
+    place_in = {task.sentence.id: place for place, task in enumerate(view.to_label(other))}
+    both = [place for place, task in enumerate(view.to_label(queued)) if task.sentence.id in place_in]
+    assert len(both) > 1
+    view.answer(queued, [sent(place, place, (2, 3, "PARTY")) for place in both])
+    corpora.set_role("train", view.training_set(queued).fingerprint)
+    first, second, *_ = (place_in[view.to_label(queued)[place].sentence.id] for place in both)
+    view.answer(other, [sent(0, first, (0, 1, "ORG")), sent(1, second, action="skip")])
+    made = view.training_set(other)
+    assert (len(made), dict(made.types)) == (1 + len(both), {"PARTY": len(both) - 1, "ORG": 2})
+
+
 def test_a_type_with_blanks_of_an_imported_corpus_can_be_used(queued: str, seal: Seal) -> None:
     odd = seal([sentence("Bo pays .", [(0, 1, "Agreement Date")])], "odd", labelled=True)
     with pytest.raises(ConfigError, match="without blanks"):

@@ -269,7 +269,7 @@ def test_wrong_input_is_refused_and_fitting_can_be_cancelled() -> None:
     with pytest.raises(ConfigError, match="order: 0"):
         KneserNey.fit(TRAIN, order=0)
     assert KneserNey.fit(TRAIN, vocabulary_size=12).order == 5
-    with pytest.raises(ConfigError, match="own 12 words"):
+    with pytest.raises(ConfigError, match="the 12 words of the corpus"):
         KneserNey.fit(TRAIN, vocabulary_size=11)
     with pytest.raises(Cancelled):
         KneserNey.fit(TRAIN, report=Canceller())

@@ -55,7 +55,7 @@ def test_pretrained_folder_loads_in_transformers_and_has_a_card(seal: Seal) -> N
         assert set(info["missing_keys"]) <= missing
     assert AutoTokenizer.from_pretrained(result["model"])
     card = (Path(result["model"]) / "README.md").read_text()
-    for part in (*made.manifest.inputs.values(), "one was fitted first", "- seed: 1", "pseudo-perplexity"):
+    for part in (*made.manifest.inputs.values(), "a head was fitted first", "- seed: 1", "pseudo-perplexity"):
         assert part in card
     assert "holdout" not in card  # options that were not given are not listed
     metrics = runs.state(made.id).metrics
@@ -81,7 +81,7 @@ def test_held_out_sentences_are_not_trained_on(seal: Seal) -> None:
     assert "lora: saves memory for encoders of 100 million parameters or more" in notes(made)
     models = (MaskedLM.load(name, device="cpu").model for name in ("tiny", made.result()["model"]))
     assert torch.equal(*(model.get_input_embeddings().weight for model in models))  # only LoRA matrices are trained
-    with pytest.raises(CorpusError, match="one sentence"):
+    with pytest.raises(CorpusError, match="1 sentence, expected at least 2"):
         run(seal(TEXTS[:1], "lonely"))
 
 
