@@ -72,11 +72,11 @@ class AssistConfig(WordVectorOptions, SklConfig):
     assisting_weight: float = option(
         0.1, "Weight of the mean loss of an assisting batch, relative to a primary batch.", gt=0, le=1
     )
-    epochs: int | None = option(
-        None, "Maximum number of epochs. None, here and below: the value of the preset.", ge=1, le=1000
+    epochs: int | None = option(None, "Maximum number of epochs. None: the value of the preset.", ge=1, le=1000)
+    batch_size: int | None = option(
+        None, "Batch size of an optimizer step. None: the value of the preset.", unit="sentences", ge=1, le=4096
     )
-    batch_size: int | None = option(None, "Batch size of an optimizer step.", unit="sentences", ge=1, le=4096)
-    learning_rate: float | None = option(None, "Initial learning rate.", gt=0, le=1)
+    learning_rate: float | None = option(None, "Initial learning rate. None: the value of the preset.", gt=0, le=1)
 
     @field_validator("thresholds")
     @classmethod

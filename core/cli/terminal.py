@@ -159,7 +159,7 @@ def remove_everything(reference: str, as_json: bool) -> None:
     """
     doomed = removals.removal(reference)
     echo(
-        f"note: this will remove {doomed.in_words}, but no original files, downloads or copies in other folders",
+        f"note: this will remove {doomed.in_words}; original files, downloads and copies in other folders stay",
         err=True,
     )
     if sys.stdin.isatty() and not as_json and not doomed.active:

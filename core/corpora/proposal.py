@@ -278,10 +278,12 @@ def _beside(row: Row, held: Mapping[str, str]) -> Row:
     """
     needs = "train" if row.part == DIVIDE else row.part
     if needs in held:
-        seen = f"{held[needs]} is already the {role_in_words(needs)} of this project: further source"
+        held_role = f"{held[needs]} is already the {role_in_words(needs)} of this project"
+        seen = f"{held_role}, so this is proposed as a further source"
         return replace(row, part=SOURCE, seen=seen)
     if row.part == DIVIDE and not held.keys().isdisjoint(LABELS):
-        return replace(row, part="train", seen="labelled, and the project already has a dev or test set: training set")
+        seen = "labelled; proposed as the training set, because the project already has a dev or test set"
+        return replace(row, part="train", seen=seen)
     return row
 
 
@@ -295,7 +297,8 @@ def _label_parts(groups: Sequence[Group], largest: Group | None) -> Group | None
     family, *others = _ranked(_families(groups), largest)
     for group in (group for other in others for group in other):
         types, own = _types(group), _types(family[0])
-        group.give(UNUSED, f"labelled with {types}, not with {own}: for another task; the page Assisting can use it")
+        another = f"labelled with {types}, not with {own}, so it belongs to another task"
+        group.give(UNUSED, f"{another}; the page Assisting can use it")
     by_name = defaultdict[str, list[Group]](list)
     for group in family:
         by_name[group.named].append(group)
@@ -315,11 +318,11 @@ def _named_parts(by_name: Mapping[str, Sequence[Group]]) -> None:
     unnamed = by_name.get("", ())
     for role in given:
         for group in by_name[role]:
-            group.give(role, f"labelled, and the name suggests {role}")
+            group.give(role, f"labelled, and the name suggests the {role_in_words(role)}")
     if "train" not in given:
         largest = max(unnamed, key=size)
         if given == ["dev", "test"]:
-            largest.give("train", "labelled, and other files are the dev and test set: training set")
+            largest.give("train", "labelled; proposed as the training set, as other files are the dev and test set")
         else:
             alike = [group for group in unnamed if group.looks[0].format == largest.looks[0].format]
             _divide([largest] if given else alike, given)
@@ -398,17 +401,16 @@ def _text_parts(groups: Sequence[Group], labels: Group | None, *, asked: bool) -
     domain = max((group for group in rest if group.hints("domain")), default=None, key=size) or max(rest, key=size)
     equal = sum(size(group) == size(domain) for group in rest) > 1
     rank = "one of the largest" if equal else "the largest" if len(groups) > 1 else "the only one"
-    why = "by its name" if domain.hints("domain") else rank
-    domain.give("domain", f"without labels, {why}: domain corpus to select from")
+    why = "its name suggests this" if domain.hints("domain") else f"it is {rank}"
+    domain.give("domain", f"without labels; proposed as the domain corpus to select from, because {why}")
     for group in (group for group in rest if group is not domain):
         if labels and (seen := _of_the_task(group, domain, labels)):
             group.give("task", seen)
         elif not labels and not asked and group.sentences * SMALL <= domain.sentences and not named:
-            group.give(
-                "task", "much smaller than the rest: task corpus, if it is similar to the text that you will label"
-            )
+            smaller = "much smaller than the rest; proposed as the task corpus"
+            group.give("task", f"{smaller}, if it is similar to the text that you will label")
         else:
-            group.give("domain", "without labels: joins the domain corpus")
+            group.give("domain", "without labels, so it joins the domain corpus")
 
 
 def _held_out(group: Group) -> bool:
@@ -418,7 +420,9 @@ def _held_out(group: Group) -> bool:
     """
     if group.named not in ("dev", "test"):
         return False
-    group.give(UNUSED, f"without labels, and the name suggests {group.named}: nothing is trained on it")
+    group.give(
+        UNUSED, f"without labels, and the name suggests the {role_in_words(group.named)}, so nothing is trained on it"
+    )
     return True
 
 
@@ -427,7 +431,7 @@ def _of_the_task(group: Group, domain: Group, labels: Group) -> str:
     near, far = group.like(labels), domain.like(labels)
     small = group.sentences * SMALL <= domain.sentences
     if near and (near >= CLEARLY * far or (small and near >= ROUGHLY * far)):
-        return "its words are similar to those of your labelled sentences: task corpus"
+        return "proposed as the task corpus, because its words are similar to those of your labelled sentences"
     return ""
 
 

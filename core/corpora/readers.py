@@ -352,8 +352,12 @@ def _panel(
         return panel, agreement
     if options.annotator and options.annotator not in (agreement.annotators if agreement else ()):
         names = ", ".join(agreement.annotators) if agreement else ""
-        known_names = f"its annotators are {names}" if names else "no text in it has several annotators"
-        raise OptionsError(path.name, None, f"annotator: {options.annotator!r} did not label it; {known_names}.")
+        why = (
+            f"labelled no text here; choose one of {names}."
+            if names
+            else "cannot be chosen, because no text here has several named annotators; leave it out."
+        )
+        raise OptionsError(path.name, None, f"annotator: {options.annotator!r} {why}")
     if agreement is None:
         return None, None
     if agreement.equal < agreement.shared and not agreement.taken:

@@ -111,7 +111,8 @@ def _sentences(corpus: Corpus) -> chain[Sentence]:
 
 
 def _outcome(result: DictionaryResult, _: About) -> str:
-    return f"Score (F1) {result.tests[0].mean:.1f} by {count(result.names - result.common, 'name')}, without training"
+    names = count(result.names - result.common, "name")
+    return f"Score (F1) {result.tests[0].mean:.1f} with a dictionary of {names}, without training"
 
 
 KIND = Kind(

@@ -207,7 +207,8 @@ class ExperimentConfig(Config):
     )
     cap_tokens: Caps = option(
         (),
-        "Number of tokens to use from every source; if you give several numbers, each has its own variants.",
+        "Number of tokens to use from every source; if you give several numbers, each variant with a source is run "
+        "once per number.",
         unit="tokens",
     )
     assisting: str = option("", "Labelled corpus whose sentences the variants all and skl:THRESHOLD add.", corpus=True)

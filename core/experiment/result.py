@@ -725,9 +725,9 @@ def _text(worth: Worth | None) -> str:
     if worth.unknown:
         return f"an unknown amount of random text: {worth.replicates} replicates are too few to estimate it"
     if worth.below:
-        return "less than 1 times as much random text: it did not help"
+        return "less than the same amount of random text: the selection did not help"
     if worth.beyond:
-        return f"more than {worth.most:.2g} times as much random text (more than was run)"
+        return f"more than {worth.most:.2g} times as much random text (more than the experiment tried)"
     lo = "less than 1" if worth.lo is None else f"{worth.lo:.2g}"
     hi = f"more than {worth.most:.2g}" if worth.hi is None else f"{worth.hi:.2g}"
     about = f"more than {worth.most:.2g}" if worth.times >= worth.most else f"about {worth.times:.2g}"
@@ -744,7 +744,7 @@ def _labels(worth: Worth | None) -> str:
     if worth.below:
         return f"no {what} (less than 0)"
     if worth.beyond:
-        return f"{most} {what} (more than was run)"
+        return f"{most} {what} (more than the experiment tried)"
     lo = "less than 0" if worth.lo is None else _more(worth, worth.lo)
     hi = most if worth.hi is None else _more(worth, worth.hi)
     estimate = "less than 0" if worth.times <= 1 else most if worth.times >= worth.most else _more(worth, worth.times)

@@ -158,8 +158,8 @@ class StudyConfig(Config):
         for name, may_be in (("dev", {n}), ("test", {n}), ("task", {0, n}), ("domain", {0, n} | one_for_all)):
             if len(getattr(self, name)) not in may_be:
                 raise ConfigError(
-                    f"{name}: {len(getattr(self, name))} corpora for {n} tasks; give one for each, in the order of "
-                    f"train{' (or one domain for all)' if name == 'domain' else ''}."
+                    f"{name}: {len(getattr(self, name))} corpora for {n} tasks; give one corpus per task, in the same "
+                    f"order as in train{' (or one domain for all)' if name == 'domain' else ''}."
                 )
         if len(set(self.test)) < n:
             raise ConfigError("test: a corpus is given twice and would count twice; list each task once.")

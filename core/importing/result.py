@@ -83,7 +83,8 @@ class AddResult:
         """Messages for the user about problems of the labels, to be read before training on them."""
         contradictory = Contradictions(texts=self.contradictory_texts, sentences=self.contradictory_sentences)
         agreement = self.agreement
-        taken = f" If they differ, the labels of {agreement.taken} were kept." if agreement and agreement.taken else ""
+        name = agreement.taken if agreement else ""
+        taken = f" If annotators differ, the labels of {name} were kept." if name else ""
         found = [
             _lost(self.lost) if self.lost else "",
             _partial(self.partial) if self.partial else "",

@@ -262,7 +262,7 @@ def _title(run: About) -> str:
 def _outcome(result: LlmResult, _: About) -> str:
     missing = sum(result.unanswered.values())
     without = f", {missing:,} of {count(result.sentences, 'sentence')} without an answer" if missing else ""
-    return f"Score (F1) {result.tests[0].mean:.1f} by a language model, without training{without}"
+    return f"Score (F1) {result.tests[0].mean:.1f} with a language model, without training{without}"
 
 
 KIND = Kind("llm", LlmConfig, run, LlmResult, title=_title, outcome=_outcome, page="Training", opens=True, here=True)

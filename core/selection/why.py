@@ -49,7 +49,7 @@ class Why:
     """Explanation of one sentence of D_C.
 
     rank: 1 is best; None if the sentence has no score. of: number of scored sentences. percentile: share of the
-    other sentences that rank below this one, 0 to 100. parts: terms that add up to `total`. formula: how the
+    other scored sentences that rank below this one, 0 to 100. parts: terms that add up to `total`. formula: how the
     total becomes the score. neighbours: nearest T_C sentences. duplicates: rows of the same cluster of exact and near
     duplicates. verdict, notes: sentences shown to users.
     """

@@ -482,8 +482,8 @@ def _warnings(study: Study, rows: Sequence[SimilarityRow]) -> list[str]:
         )
     both = [s.name for s in study.sources if any(c in t.corpora for t in study.targets for c in s.corpora)]
     if both:
-        are, it_is = ("is both a source and a target", "it is") if len(both) == 1 else ("are also targets", "they are")
-        warnings.append(f"{listed(both)} {are}, so {it_is} necessarily the closest.")
+        contain, it = ("contains", "it") if len(both) == 1 else ("contain", "them")
+        warnings.append(f"{listed(both)} {contain} text of a target, which makes {it} closer to that target.")
     derived = [party.name for party in study.sources if _derived_from(party, study.targets)]
     if derived:
         was, it_is = ("was", "it is") if len(derived) == 1 else ("were", "they are")

@@ -158,9 +158,13 @@ def _doubt(target: str, ahead: Sequence[Lead]) -> str:
     judged = [lead for lead in ahead if lead.p is not None]
     if not judged:
         few = any(lead.parts for lead in ahead)
-        return "there is too little text to test this against chance" if few else "this was not tested against chance"
+        return (
+            "there is too little text to test the leads against chance"
+            if few
+            else "the leads were not tested against chance"
+        )
     short = [title(lead.measure) for lead in ahead if lead.p is None]
-    unjudged = f"; by {listed(short)} there is too little text to judge it" if short else ""
+    unjudged = f"; for {listed(short)} there is too little text to test the lead" if short else ""
     other = f"other text of {target} and of the sources"
     if chance := [title(lead.measure) for lead in judged if not lead.holds]:
         return f"by {listed(chance)} the lead may be chance, so {other} may reverse it{unjudged}"

@@ -106,7 +106,7 @@ def export(run_id: str, path: Path) -> Path:
 def check_output(path: Path) -> None:
     """Raise ConfigError unless an output file ends in .csv or .json. Called before the run starts."""
     if path.suffix.lower() not in (".csv", ".json"):
-        raise ConfigError(f"output: {path.name!r} ends in neither .csv nor .json; choose one of them.")
+        raise ConfigError(f"output: {path.name!r} must end in .csv or .json.")
 
 
 def _grid(run_id: str) -> Grid:

@@ -199,8 +199,9 @@ def _confidence(config: FinetuneConfig, kept: SeedOutcome) -> str:
     among = ""
     if not config.within_bioes and config.network != "span":
         among = (
-            " It was fitted for decoding over all tag sequences, as in training, so use `predict --no-constrained`. "
-            "Without this option, confidences may be wrong; `evaluate` reports their calibration error."
+            " The temperature was fitted for decoding over all tag sequences, as in training, so use `predict "
+            "--no-constrained`. Without this option, confidences may be wrong; `evaluate` reports their calibration "
+            "error."
         )
     return (
         "\n## Confidence\n\nThe confidence of an entity is its probability under the tagger, at a temperature of "

@@ -142,15 +142,16 @@ def predict(input: str, output: str | None, as_json: bool, **values: object) -> 
     """Tag the sentences of INPUT, a corpus or a file, with a saved tagger.
 
     Each entity has a start and an end in characters, so that text[start:end] is the entity. In the output, `text` is a
-    line, a cell or a field of the file, or the tokens of a CoNLL sentence joined by blanks. `line` is its line number
-    in the file. For plain text, file_start and file_end count characters from the start of the file.
+    line, a cell or a field of the file, or the tokens of a CoNLL sentence joined by blanks. `line` is the line of the
+    file in which the text or the entity begins. For plain text, file_start and file_end count characters from the start
+    of the file.
 
     \b
     python -m core predict contracts.txt --model my-tagger --output entities.csv
     """
     if output and Path(output).suffix not in taggers.FOUND_ENDINGS:
         endings = ", ".join(taggers.FOUND_ENDINGS)
-        raise ConfigError(f"output: {Path(output).name!r} ends in none of {endings}; choose one of them.")
+        raise ConfigError(f"output: {Path(output).name!r} must end in one of {endings}.")
     run = _done("predict", {**values, "corpus": input})
     given, read = input if Path(input).exists() else "", ReadReport()
     if output:
@@ -164,7 +165,7 @@ def predict(input: str, output: str | None, as_json: bool, **values: object) -> 
     if read.rejected:
         name = Path(input).name
         words = f"{count(read.rejected, 'row')} of {name} could not be read, so no entities were predicted there"
-        echo(f"note: {words}; python -m core corpus add {name} lists them.", err=True)
+        echo(f"note: {words}; to list these rows, run python -m core corpus add {name}.", err=True)
 
 
 def _predictions(given: str, read: ReadReport) -> Write:
@@ -311,7 +312,7 @@ def vectors_group() -> None:
 @config_options(KINDS["vectors-import"].config, leave_out=("path",))
 @json_option
 def vectors_add(path: str, as_json: bool, **values: object) -> None:
-    """Read a text file of word vectors; `finetune`, `assist` and `experiment` take them as --imported-vectors NAME."""
+    """Import a text file of word vectors, for the option --imported-vectors of finetune, assist and experiment."""
     options = {name: value for name, value in values.items() if value is not None}
     finish(runs.execute("vectors-import", {"path": str(Path(path).absolute()), **options}, progress), as_json)
 

@@ -26,9 +26,9 @@ class WordVectorOptions(Config):
     )
     assisting_vectors: str = option(
         "",
-        "Also learn skip-gram vectors from this corpus, in the language of the assisting corpus. With share all, they "
-        "are used for words without a vector from `vectors`; with share sub-word, for all words of the assisting "
-        "corpus.",
+        "Also learn skip-gram vectors from this corpus, in the language of the assisting corpus. With share all, "
+        "these vectors are used for words without a vector from `vectors`; with share sub-word, for all words of the "
+        "assisting corpus.",
         corpus=True,
     )
     imported_vectors: str = option(
@@ -118,7 +118,7 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     )
     assisting: str = option(
         "",
-        "Assisting corpus: another labelled corpus to train on too, such as sentences that `skl` keeps.",
+        "Assisting corpus: another labelled corpus to train on too, such as the sentences kept by the command `skl`.",
         corpus=True,
     )
     assisting_types: tuple[str, ...] = option(

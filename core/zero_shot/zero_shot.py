@@ -194,7 +194,7 @@ def _notes(config: ZeroShotConfig, result: ZeroShotResult) -> list[str]:
 
 
 def _outcome(result: ZeroShotResult, _: About) -> str:
-    return f"Score (F1) {result.tests[0].mean:.1f} by a ready model, without training"
+    return f"Score (F1) {result.tests[0].mean:.1f} with a ready model, without training"
 
 
 KIND = Kind(

@@ -180,7 +180,7 @@ def test_import_asks_for_an_annotator_and_reports_their_agreement(tmp_path: Path
         assert all_surfaces(found) == [[RIGHT[0], second], [("Otto Barr", "PER")]]
         assert report.agreement
         assert (report.agreement.shared, report.agreement.equal, report.agreement.taken) == (2, 1, who)
-    with pytest.raises(ReadError, match="annotator: 'eve' did not label it; its annotators are ana, ben"):
+    with pytest.raises(ReadError, match="annotator: 'eve' labelled no text here; choose one of ana, ben"):
         load(path, annotator="eve")
     agreement = sniff(path).agreement
     assert agreement
@@ -225,7 +225,7 @@ def test_unnamed_annotators_are_counted_and_the_import_says_how_to_name_them(tmp
     assert len(list(counter.watched(read(path)))) == 2
     assert (counter.found.texts, counter.found.sentences) == (1, 2)
     assert "--annotator NAME" in counter.found.in_words
-    with pytest.raises(ReadError, match="annotator: 'ana' did not label it"):
+    with pytest.raises(ReadError, match="annotator: 'ana' cannot be chosen, because no text here has several"):
         load(path, annotator="ana")
 
 

@@ -185,7 +185,7 @@ def test_tokens_with_blanks_are_split_and_documents_are_numbered(tmp_path: Path)
 def test_splits_of_a_folder_are_never_mixed(tmp_path: Path) -> None:
     for part in ("train", "dev", "test"):
         write(tmp_path / "d" / f"{part}.conll", f"{part}\tO\n")
-    with pytest.raises(ReadError, match=r"several parts \(dev, test, train\)"):
+    with pytest.raises(ReadError, match=r"several sets \(dev, test, train\)"):
         load(tmp_path / "d")
     assert [s.text for s in load(tmp_path / "d", part="validation")[0]] == ["dev"]
     write(tmp_path / "m" / "a.conll", "a\tO\n")

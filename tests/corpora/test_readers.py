@@ -319,7 +319,7 @@ def test_rejected_rows_are_written_to_the_reject_file(tmp_path: Path) -> None:
     assert [row["line"] for row in left_out] == [2, 4, 6, 8, 10, 12]
     assert left_out[0]["raw"] == bad[0]
     second = {"file": "a.jsonl", "line": 4, "kind": "rejected", "raw": "[1]\n"}
-    assert left_out[1] == {**second, "reason": "not a JSON object in braces"}
+    assert left_out[1] == {**second, "reason": "expected a JSON object in braces"}
     assert len(left_out[5]["raw"]) <= 10_000
     assert (report.read, report.kept, report.rejected, report.empty) == (13, 7, 6, 2)
     assert not any("Fine" in str(problem) for problem in report.problems)
@@ -461,7 +461,7 @@ def test_a_json_array_is_read_under_any_extension(name: str, content: str, tmp_p
 
 def test_errors_in_a_json_array_name_their_line(tmp_path: Path) -> None:
     _, report = texts(write(tmp_path / "a.jsonl", '[{"text": "One."},\n7,\n{"text": "Two."}]\n'))
-    assert [(p.line, p.reason) for p in report.problems] == [(2, "not a JSON object in braces")]
+    assert [(p.line, p.reason) for p in report.problems] == [(2, "expected a JSON object in braces")]
     wrong = (("{text: 1}]", "line 2: not JSON"), ("", "line 2: .* cut off"), ("]\n and more", "line 3: more"))
     for ending, words in wrong:
         with pytest.raises(ReadError, match=words):

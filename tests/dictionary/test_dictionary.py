@@ -121,7 +121,7 @@ def test_named_columns_of_a_csv_may_have_any_order_and_separator(tmp_path: Path)
 def test_an_imported_list_is_a_corpus_of_names_with_every_refused_row_in_its_report(
     tmp_path: Path, command: Command, home: Path
 ) -> None:
-    rows = b"name;type\nZo\xeb;PER\n=1+1;PER\nBo;\nBo;PER\n" + b"x" * 600 + b";PER\nBad\x07;PER\n"
+    rows = b"name;type\nZo\xeb;PER\n=1+1;PER\nBo;\nBo;PER\n" + b"x" * 600 + b";PER\nBad\x07;PER\n;PER\n"
     (tmp_path / "people.csv").write_bytes(rows)
     words = ["corpus", "add", str(tmp_path / "people.csv"), "--format", "names", "--encoding", "cp1252"]
     code, _, said = command(*words)
@@ -131,12 +131,13 @@ def test_an_imported_list_is_a_corpus_of_names_with_every_refused_row_in_its_rep
     code, printed, said = command(*words, "--entity-type", "PER", "--json")
     assert code == 0, said
     result = json.loads(printed)
-    assert (result["kept"], result["rejected"], result["skipped"], result["format"]) == (2, 3, 1, "names")
+    assert (result["kept"], result["rejected"], result["skipped"], result["format"]) == (2, 4, 1, "names")
     assert {(p["line"], p["reason"][:9]) for p in result["problems"]} == {
         (3, "a formula"),
         (5, "a name th"),
         (6, "a name of"),
         (7, "a name wi"),
+        (8, "an empty "),
     }
     [corpus] = library().list()
     assert (corpus.name, corpus.labelled, corpus.types) == ("people", True, {"PER": 2})
@@ -161,8 +162,8 @@ FORGED = (  # (file, its bytes, words of the error)
     ("a.txt", b"B\0o\tPER\n" + b"\n" * 900, "cannot be printed"),
     ("a.txt", b"\0" * 900, "NUL bytes"),
     ("a.csv", b"name,type\n=HYPERLINK(1),PER\n", "line 2: a formula"),
-    ("a.csv", b"1,Bo,PER\n", "line 1: has 3 columns"),
-    ("a.csv", b"name,type\nBo,PER\nAnn,PER,x\n", "line 3: has 3 columns"),
+    ("a.csv", b"1,Bo,PER\n", r"line 1: has 3 columns.* add a first line with the column names"),
+    ("a.csv", b"name,type\nBo,PER\nAnn,PER,x\n", r"line 3: has 3 columns, expected at most 2\. Correct the line\.$"),
     ("a.json", b'["Bo"]', "is not a list of names"),
     ("a.xlsx", b"PK\x03\x04", "is not a list of names"),
     ("a.txt.gz", gzip.compress(b"Bo\tPER\n")[:-9], "data are damaged"),

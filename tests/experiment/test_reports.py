@@ -218,6 +218,10 @@ def test_report_escapes_markup_and_a_long_one_keeps_every_row() -> None:
     assert "Total computing time: 2.0 h." in page
     assert "<td class=n>+10.4</td>" in page  # F1 of b minus F1 of a
     assert "2 more on the next page" in page
+    assert "Variants that use an encoder start from e&lt;." in page
+    further = replace(rows()[1], arm="classifier encoder:other")
+    page = html(experiment_document(report(rows=[*rows(), further]), COVER))
+    assert "start from e&lt;, or from the encoder in their name." in page
     many = rows(40)
     text = pages(pdf(experiment_document(report(rows=many, main=many[1]), COVER)))
     assert len(text) > 2

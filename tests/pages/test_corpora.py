@@ -220,7 +220,7 @@ def test_import_by_path_reads_only_below_the_allowed_folders(
     assert ["allowed" in error.value for error in app.error] == [True]
     typed(str(root))
     press(app, "corpora.one")  # one corpus instead of a proposal per file
-    assert plain("several parts (dev, train)") in app.error[0].value
+    assert plain("several sets (dev, train)") in app.error[0].value
     app.selectbox(key="corpora.part").select("dev").run()
     assert not app.error
     assert "Ada sues" in texts(app)

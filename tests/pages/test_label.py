@@ -298,7 +298,7 @@ def test_a_list_or_a_finished_line_suggests_instead_of_the_tagger(
         press(app, "label.start")
         assert started_runs[-1] == ("queue", {**roles, **options, "n": 25})
     app.selectbox(key="label.suggest").select(box.options[2]).run()
-    assert plain("Score (F1) 0.0 by 1 name, without training") in texts(app)
+    assert plain("Score (F1) 0.0 with a dictionary of 1 name, without training") in texts(app)
     app.radio(key="label.purpose").set_value(MEASURE).run()
     assert not [box for box in app.selectbox if box.key == "label.suggest"]  # dev and test get no suggestions
     assert "<b><i>" not in texts(app)

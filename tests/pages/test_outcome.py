@@ -120,7 +120,7 @@ MADE: Mapping[str, tuple[object, str]] = {  # results written by hand, because a
             tests=[OverSeeds(micro_f1=[70.04], mean=70.04, sd=None, by_type={}, decodings={})],
             seconds=1.0,
         ),
-        "Score (F1) 70.0 by 1,200 names, without training",
+        "Score (F1) 70.0 with a dictionary of 1,200 names, without training",
     ),
     "llm": (
         LlmResult(
@@ -131,7 +131,7 @@ MADE: Mapping[str, tuple[object, str]] = {  # results written by hand, because a
             tests=[OverSeeds(micro_f1=[61.26], mean=61.26, sd=None, by_type={}, decodings={})],
             seconds=1.0,
         ),
-        "Score (F1) 61.3 by a language model, without training, 3 of 1,200 sentences without an answer",
+        "Score (F1) 61.3 with a language model, without training, 3 of 1,200 sentences without an answer",
     ),
     "evaluate": (
         EvaluateResult(
@@ -149,7 +149,7 @@ MADE: Mapping[str, tuple[object, str]] = {  # results written by hand, because a
             tests=[OverSeeds(micro_f1=[54.04], mean=54.04, sd=None, by_type={}, decodings={})],
             seconds=1.0,
         ),
-        "Score (F1) 54.0 by a ready model, without training",
+        "Score (F1) 54.0 with a ready model, without training",
     ),
     "vectors-import": (
         ImportResult(name="glove", words=200_000, dimension=100, again=0, unusable=3, whole=False),

@@ -101,7 +101,7 @@ def test_advice_states_confidence_and_past_losses() -> None:
     assert advice(VALUES, 0.1, (PAST,)) == f"{beyond}; {lost}"
     chance = "by PPL and WVV the lead may be chance, so other text of t0 and of the sources may reverse it."
     assert advice(VALUES, 1.5).endswith(chance)
-    assert advice(VALUES).endswith("this was not tested against chance.")
+    assert advice(VALUES).endswith("the leads were not tested against chance.")
     assert advice(VALUES[..., 1:]).startswith("The measures are split over t0: s1 by PPL and s0 by WVV")
     for nothing in (np.zeros((1, 2, 3)), np.full((1, 2, 3), np.nan)):
         assert "No measure ranks one source first" in advice(nothing)
@@ -113,7 +113,7 @@ def test_advice_states_confidence_and_past_losses() -> None:
     short = np.full((4, 2, 3), np.nan)
     short[0] = VALUES[0]
     says = advise(table, 0, leads(table, 0, short))
-    assert "there is too little text to test this against chance." in says
+    assert "there is too little text to test the leads against chance." in says
     short[:, :, :2] = VALUES[0, :, :2]
     says = advise(table, 0, leads(table, 0, short))
-    assert says.endswith(f"the lead is beyond chance, {BEYOND}; by TVC there is too little text to judge it.")
+    assert says.endswith(f"the lead is beyond chance, {BEYOND}; for TVC there is too little text to test the lead.")

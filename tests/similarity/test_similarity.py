@@ -116,7 +116,7 @@ def test_leads_are_tested_on_parts_of_target_and_sources(piles: dict[str, str]) 
     assert {row["sample_tokens"] for row in found["measurements"]} == {3000}
     unjudged = compared(piles, measure=("ppl", "tvc"), draws=1)
     assert unjudged["measurements"] == found["measurements"]
-    assert "this was not tested against chance." in unjudged["recommendation"]["fruit-task"]
+    assert "the leads were not tested against chance." in unjudged["recommendation"]["fruit-task"]
 
 
 def test_lead_that_may_be_chance_is_reported_as_such(piles: dict[str, str], seal: Seal) -> None:
@@ -127,7 +127,7 @@ def test_lead_that_may_be_chance_is_reported_as_such(piles: dict[str, str], seal
     assert leads["fruit-task"]["holds"] is False
     assert "by perplexity the lead may be chance, so other text of fruit-task" in found["recommendation"]["fruit-task"]
     assert leads["short"]["p"] is None
-    assert found["recommendation"]["short"].endswith("there is too little text to test this against chance.")
+    assert found["recommendation"]["short"].endswith("there is too little text to test the leads against chance.")
     assert not any("too few sentences" in warning for warning in found["warnings"])
 
 
@@ -178,7 +178,10 @@ def test_source_equal_to_or_drawn_from_the_target_is_warned_about(piles: dict[st
     part = Library(home).subset(target, np.arange(30), name="part", origin={"from": target.fingerprint})
     sources = (piles["fruit-task"], part.fingerprint, piles["metal"], piles["fruit"])
     found = compared(piles, source=sources, together=("3+4",), measure=("tvc",))
-    for words in ("fruit-task is both a source and a target, so it is", "part was drawn from a target's own sentences"):
+    for words in (
+        "fruit-task contains text of a target, which makes it",
+        "part was drawn from a target's own sentences",
+    ):
         assert any(words in warning for warning in found["warnings"])
     assert found["sources"]["metal + fruit"] == [piles["metal"], piles["fruit"]]  # several corpora as one source
     assert set(found["sources"]) == {"fruit-task", "part", "metal + fruit"}

@@ -219,7 +219,7 @@ def test_finetune_evaluate_and_predict_commands_work(command: Command, tmp_path:
     assert [json.loads(line)["line"] for line in out.splitlines()] == [1, 3]
     assert "note: 1 row of damaged.jsonl could not be read, so no entities were predicted there" in err
     code, _, err = command("predict", "--model", output, raw, "--output", tmp_path / "p.txt", "--json")
-    assert (code, "'p.txt' ends in none of .jsonl, .csv, .conll" in err) == (2, True)
+    assert (code, "'p.txt' must end in one of .jsonl, .csv, .conll" in err) == (2, True)
 
 
 @pytest.mark.parametrize("network", ["encoder", "charcnn"])

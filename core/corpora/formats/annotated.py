@@ -179,7 +179,7 @@ def _gathered(text: str, rows: Sequence[Record], who: str | None, ledger: Ledger
     if not kept:
         ledger.skip(first, _BINARY if accepted else f"none of its spans was accepted; {UNANSWERED}")
     for line in others:
-        ledger.skip(line, f"a further answer about the text of line {first}")
+        ledger.skip(line, f"a further binary answer about the text in line {first}")
     if accepted:
         ledger.partial(first)
     if not kept:

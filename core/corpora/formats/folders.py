@@ -190,13 +190,13 @@ def _of_part(files: list[Path], names: Mapping[Path, str], called: str, options:
             raise ReadError(
                 called,
                 None,
-                f"the folder has no files of part {options.part!r}; choose another part ({names_present}).",
+                f"the folder has no files of the set {options.part!r}; choose another set ({names_present}).",
             )
     elif len(present) > 1 and not any(file.suffix.lower() in DOCUMENTS for file in files):
         raise ReadError(
             called,
             None,
-            f"the folder has several parts ({', '.join(present)}); choose one with --part, or choose a single file.",
+            f"the folder has several sets ({', '.join(present)}); choose one with --part, or choose a single file.",
         )
     return files
 

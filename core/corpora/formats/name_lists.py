@@ -20,7 +20,9 @@ _TYPE = ("type", "types", "label", "entity", "class")
 def named(name: str, type: str) -> Sentence | str:
     """Return a name as a sentence with one entity, or the reason why it cannot be a name."""
     words = clean(name)
-    if not words or not words.isprintable():
+    if not words:
+        return "an empty name"
+    if not words.isprintable():
         return "a name with characters that cannot be printed"
     if len(words) > MOST_LETTERS:
         return f"a name of more than {MOST_LETTERS} letters"
@@ -70,7 +72,7 @@ def read_names(rows: Iterable[tuple[int, Sequence[str]]], ledger: Ledger, *, tab
 def _pairs(rows: Iterable[tuple[int, Sequence[str]]], ledger: Ledger, *, table: bool) -> Iterator[tuple[int, str, str]]:
     """Yield (line, name, type or "") of each row. Empty rows and the row of headings are left out."""
     columns: tuple[int, int] | None = None  # indices of the columns with names and types; -1 if there are no types
-    width = 2
+    width, how = 2, 'Correct the line, or add a first line with the column names "name" and "type".'
     for line, row in rows:
         cells = [cell.strip() for cell in row]
         if not any(cells):
@@ -78,16 +80,11 @@ def _pairs(rows: Iterable[tuple[int, Sequence[str]]], ledger: Ledger, *, table: 
         if columns is None:
             columns = _columns([cell.lower() for cell in cells], table=table)
             if columns:
-                width = max(len(cells), 2)
+                width, how = max(len(cells), 2), "Correct the line."
                 continue
             columns = (0, 1)
         if len(cells) > width:
-            raise OptionsError(
-                ledger.file,
-                line,
-                f"has {len(cells)} columns, expected at most {width}. Correct the line, or call the columns name and "
-                "type in the first line.",
-            )
+            raise OptionsError(ledger.file, line, f"has {len(cells)} columns, expected at most {width}. {how}")
         name, type = (cells[i] if 0 <= i < len(cells) else "" for i in columns)
         yield line, name, type
 

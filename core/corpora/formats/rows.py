@@ -325,7 +325,7 @@ def json_rows(rows: Iterable[Line], ledger: Ledger) -> Iterator[Record]:
             if (record := as_row(value)) is not None and not isinstance(value, str):
                 yield line, record
             else:
-                ledger.reject(line, "not a JSON object in braces", raw.decode("utf-8", "replace"))
+                ledger.reject(line, "expected a JSON object in braces", raw.decode("utf-8", "replace"))
 
 
 def json_array(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
@@ -365,7 +365,7 @@ def _objects(feed: "_Feed", name: str, ledger: Ledger) -> Iterator[Record]:
         elif value is None:
             ledger.skip(line, "a text without annotations")
         else:
-            ledger.reject(line, "not a JSON object in braces", json.dumps(value))
+            ledger.reject(line, "expected a JSON object in braces", json.dumps(value))
     feed.at += 1
 
 

@@ -235,8 +235,8 @@ def _tagged(
         raise ReadError(
             ledger.file,
             line,
-            "its tags are numbers without names; put the names into the file's features, or into dataset_info.json or"
-            " label.json ({name: number}) in the same folder.",
+            "its tags are numbers without names; store the class names in the data set's features, or in"
+            " dataset_info.json or label.json ({name: number}) in the same folder.",
         )
     if not all(isinstance(tag, int) and 0 <= tag < len(class_names) for tag in tags):
         ledger.reject(

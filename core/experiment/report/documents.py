@@ -27,6 +27,7 @@ from core.experiment.result import (
     StudyResult,
     baseline_words,
     nothing_learnt,
+    split_name,
     swapped,
 )
 from core.experiment.tables import (
@@ -287,7 +288,7 @@ def _picture(rows: Sequence[ArmRow], main: ArmRow | None) -> list[Part]:
         Interval(name=name, value=value, low=low, high=high, colour=colour)
         for name, value, (low, high) in two_differences(main, rows)
     ]
-    drawn = intervals(shown, "points of 100; at 0 there is no difference")
+    drawn = intervals(shown, "difference in points (of 100); 0 means no difference")
     words = f"Differences of {line_name(main)}: "
     return [Picture(drawn, words + "; ".join(f"{row.name} {row.value:+z.1f}" for row in shown))] if drawn else []
 
@@ -296,8 +297,8 @@ def _example_parts(examples: Examples | None) -> list[Part]:
     if examples is None or not examples.shown:
         return []
     head = (
-        f"Of {examples.sentences:,} test sentences, {examples.better:,} were tagged correctly only with what was tried "
-        f"and {examples.worse:,} only without it. {'Some' if len(examples.shown) > 1 else 'One'} of them:"
+        f"Of {examples.sentences:,} test sentences, {examples.better:,} were tagged correctly only by the tested "
+        f"variant and {examples.worse:,} only by its baseline. {'Some' if len(examples.shown) > 1 else 'One'} of them:"
     )
     parts: list[Part] = [Heading("In the text"), Text(head)]
     for one in examples.shown:
@@ -346,10 +347,11 @@ def _compared(report: Report) -> list[Part]:
     n = len(report.seeds)  # If the plan ended early, variants that train all seeds in one run have more seeds.
     longer = [f"; {line_name(row)} {len(row.micro_f1)} times" for row in report.rows if len(row.micro_f1) > n]
     trained = "Every variant that is trained" if any(row.reference for row in report.rows) else "Every variant"
+    other = ", or from the encoder in their name" if any(split_name(row.arm)[1] for row in report.rows) else ""
     alike = (
-        f"{trained} starts from the encoder {report.encoder} with the settings “{report.preset}”, and was trained "
-        f"{n} {'time' if n == 1 else 'times'}, because scores vary by chance (seeds "
-        f"{', '.join(map(str, report.seeds))}){''.join(longer)}."
+        f"{trained} has the settings “{report.preset}”, and was trained {n} {'time' if n == 1 else 'times'}, because "
+        f"scores vary by chance (seeds {', '.join(map(str, report.seeds))}){''.join(longer)}. Variants that use an "
+        f"encoder start from {report.encoder}{other}."
     )
     if swapped(report.rows):
         alike = f"{alike} {SWAPPED}"
@@ -501,8 +503,8 @@ def _study_compared(report: StudyReport) -> str:
     differ = "what plain text they had read before" if any(task.tokens for task in result.tasks) else "one thing"
     return (
         f"Programs that find entities in text were trained in the same way for {len(result.tasks)} tasks, except for "
-        f"{differ}. The claim, named beforehand, is about {claim}. Every program starts from the encoder "
-        f"{report.encoder} with the settings “{report.preset}”. Everything was repeated {result.replicates} "
+        f"{differ}. The claim, named beforehand, is about {claim}. Every program has the settings “{report.preset}”. "
+        f"Programs that use an encoder start from {report.encoder}. Everything was repeated {result.replicates} "
         f"{'time' if result.replicates == 1 else 'times'} for each task, because scores vary by chance."
     )
 
@@ -526,7 +528,7 @@ def _question_parts(result: StudyResult, of: Asked) -> tuple[list[Part], list[Pa
         if row.known
     ]
     than = over(result, of)
-    drawn = intervals(shown, f"points of 100 more than {'without' if than == 'none' else than}; at 0 no difference")
+    drawn = intervals(shown, f"difference to {than} in points (of 100); 0 means no difference")
     words = f"Difference to {than} with its interval on every task, {THESE} and {OTHERS}; the table has the same values"
     f1s = {task.name: f"{task.f1:.2f}" for task in result.tasks}
     cells = [(row.name, "" if row.answer else f1s.get(row.name, ""), row.points, row.answer or "") for row in rows]

@@ -42,11 +42,11 @@ METHODS = {
         "Keeps one mention of a repeated name, and replaces the others by less informative names of the same type.",
     ),
     "low2high": (
-        "Better sentences instead of the least informative",
+        "Copies of informative sentences instead of the least informative ones",
         "Deletes the least informative sentences and puts their names into copies of informative ones.",
     ),
     "random2high": (
-        "Better sentences anywhere",
+        "Copies of informative sentences instead of random ones",
         "Deletes random sentences and puts their names into copies of informative ones.",
     ),
     "low-share": (

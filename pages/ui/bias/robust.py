@@ -208,7 +208,7 @@ def _set(rows: Sequence[FrontierRow], test: str, plain_name: str, names: dict[st
     st.markdown(f"**{plain(hard)}**")
     figure = plot.frontier(points, x=f"score (F1) on {plain_name}", y="score (F1) on this set")
     best = "; ".join(one.name for one in points if one.best)
-    ahead = f"no other tagger is at least as good on both and better on one: {best}"
+    ahead = f"taggers that no other tagger beats (at least as good on both test sets, better on one): {best}"
     chart(figure, f"bias.frontier.{test}", f"Score (F1) on {plain_name} against {hard}; {ahead}")
 
 

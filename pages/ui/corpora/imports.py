@@ -239,7 +239,7 @@ def _look(path: Path, *, uploaded: bool) -> None:
     encoding, part = left.selectbox("Encoding", ENCODINGS, key="corpora.encoding"), ""
     if path.is_dir():
         part = right.selectbox(
-            "Part of the folder, if it has several", ("", "train", "dev", "test"), key="corpora.part"
+            "Set to import, if the folder has several", ("", "train", "dev", "test"), key="corpora.part"
         )
     if suffix(path) in ENDINGS and _holds_names(right):
         _names(path, encoding, uploaded=uploaded)

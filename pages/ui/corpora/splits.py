@@ -82,8 +82,8 @@ def _parts(result: SplitResult) -> None:
     table(rows, names, "Parts of the divided corpus", names=("name",))
     st.caption(
         f"Units that stay in one part (documents, values or sentences): {result.units:,}. Sentences with duplicates:"
-        f" {result.copies:,}. Groups of duplicates that were drawn into several parts: {result.divided:,}. Unless"
-        " duplicates may stay in different parts, only the smallest of these parts keeps them."
+        f" {result.copies:,}. Groups of duplicates that were drawn into several parts: {result.divided:,}. Such a"
+        " group stays only in the smallest of its parts, unless duplicates may stay in different parts."
     )
     given = {part.name: part.corpus for part in result.parts if part.name in ROLES}
     if given and pressed(f"Use them as {plain(', '.join(given))}", "corpora.split.roles"):

@@ -100,7 +100,7 @@ def _rows(numbers: Health) -> list[dict[str, str]]:
             ("Variety", f"{numbers.variety:.1f}", f"effectively different sentences among {numbers.variety_of:,}")
         )
     if numbers.coverage is not None:
-        meaning = f"of {numbers.coverage_of:,} task sentences are closer to the selection than to other sentences"
+        meaning = f"of {numbers.coverage_of:,} task sentences: their nearest domain sentence is selected"
         rows.append(("Coverage of the task corpus", f"{numbers.coverage:.0%}", meaning))
     if numbers.new_entities is not None:
         meaning = (

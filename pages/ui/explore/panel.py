@@ -112,7 +112,7 @@ def _place(why: Why, kind: str) -> None:
             "Better than",
             f"{why.percentile:.1f}%",
             width="content",
-            help="of all scored sentences of the domain corpus",
+            help="of the other scored sentences of the domain corpus",
         )
 
 

@@ -134,8 +134,9 @@ def _correlations(effect: Effect, conventions: Mapping[str, str]) -> None:
     st.caption(
         plain(
             "Pearson's r, with its 95% interval over targets in brackets if there are at least four targets. "
-            f"{meanings}. For p, each target's sources are shuffled; p is the share of shuffles in which r over runs "
-            "of that measure is at least as high. For the best of several measures, see p in the sentence above."
+            f"{meanings}. For p, each target's sources are shuffled and r over runs is computed again; p is the "
+            "share of shuffles in which r is at least as high as without shuffling. For the best of several measures, "
+            "see p in the sentence above."
         )
     )
 

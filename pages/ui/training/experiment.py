@@ -75,8 +75,8 @@ def _taggers() -> dict[str, Any]:
         16,
         1,
         key="training.experiment.taggers",
-        help="The errors of these taggers are counted together. If a pre-training takes several times as long as a "
-        "tagger, 4 taggers give the same interval in about half of the time.",
+        help="Number of taggers trained per seed; their errors are pooled. If a pre-training takes several "
+        "times as long as a tagger, 4 taggers give the same interval in about half of the time.",
     )
     return {"taggers": taggers} if taggers > 1 else {}
 

@@ -46,9 +46,10 @@ VALUED = {
     "labels": "An estimate with {} labelled sentences, from taggers on parts of the training set",
     "skl": "Also assisting sentences whose labels differ by less than {} nats",
     "base": "{} random labelled sentences",
-    "base+low": "{0} random labelled sentences, and {0} whose mentions are revealed by their context",
-    "base+near_zero": "{0} random labelled sentences, and {0} whose mentions are revealed equally by name and context",
-    "base+high": "{0} random labelled sentences, and {0} whose mentions are revealed by their name",
+    "base+low": "{0} random labelled sentences, and {0} with mentions whose context is more informative than the name",
+    "base+near_zero": "{0} random labelled sentences, and {0} with mentions whose name and context are equally "
+    "informative",
+    "base+high": "{0} random labelled sentences, and {0} with mentions whose name is more informative than the context",
 }
 
 KEY = "training.experiment.arms"  # prefix of the widget keys
@@ -234,7 +235,7 @@ def _field(group: str, names: Sequence[str], at_first: Sequence[str]) -> list[st
         [name for name in at_first if name in names],
         arm_label,
         key=key_of(group),
-        placeholder="pick what the tagger gets in addition to its labels" if group == TEXT else "none",
+        placeholder="pick variants that pre-train on text" if group == TEXT else "none",
         help=BOTH if group == TEXT else None,
     )
     return picked
