@@ -32,7 +32,7 @@ def test_encoder_commands_list_and_fetch_with_progress(index: Index, home: Path,
     bundled, small = encoders.known()
     assert (bundled.name, bundled.here, small.name, small.here) == ("minilm", True, NAME, False)
     listed = command("encoders", "list")[1]
-    assert f"fetch: python -m core encoders get {NAME}" in listed
+    assert f"MB: python -m core encoders get {NAME}" in listed
     assert "minilm" in listed
     code, out, err = command("encoders", "get", NAME, "--json")
     assert code == 0, err
