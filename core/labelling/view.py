@@ -331,8 +331,8 @@ def training_set(run_id: str) -> Corpus:
     """Store a new corpus of the training set in use and the labelled sentences of a queue.
 
     If the training set contains a sentence that was labelled or flagged in this queue, the new answer replaces the old
-    labels. New sentences are cut into tokens as in the training set. Errors: ConfigError if nothing was labelled, or if the run is no `queue` run,
-    because sentences of other runs were not selected for training.
+    labels. New sentences are cut into tokens as in the training set. Errors: ConfigError if nothing was labelled, or if
+    the run is no `queue` run, because sentences of other runs were not selected for training.
     """
     new = labelled(run_id)
     if purpose(run_id) != "queue":
