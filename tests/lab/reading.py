@@ -66,7 +66,11 @@ def _string(node: ast.JoinedStr | ast.Constant) -> str:
     """Return the text of a string; values of an f-string are shown as their source in braces."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else ""
-    parts = (part.value if isinstance(part, ast.Constant) else f"{{{ast.unparse(part.value)}}}" for part in node.values)
+    parts = (
+        f"{{{ast.unparse(part.value)}}}" if isinstance(part, ast.FormattedValue) else part.value
+        for part in node.values
+        if isinstance(part, ast.Constant | ast.FormattedValue)
+    )
     return "".join(map(str, parts))
 
 
