@@ -368,7 +368,10 @@ class _Mover:
         return None
 
     def _fitting(self, mention: int) -> list[int]:
-        """Return random retained mentions whose context `mention` may get: of the same type, but with another name."""
+        """Return retained mentions, in random order, that can lend their context to `mention`.
+
+        They have the same type and another name.
+        """
         names, lenders = self.training.names, self.plan.mentions.get(self.training.kinds[mention], [])
         drawn = self.rng.sample(lenders, min(CONTEXT_TRIES, len(lenders)))
         return [lender for lender in drawn if not same_name(names[lender], names[mention])]

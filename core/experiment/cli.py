@@ -72,7 +72,10 @@ def demo(as_json: bool) -> None:
     """Run an experiment on the bundled legal sample, up to its verdict. This takes 7 to 17 minutes."""
     echo("Does pre-training on selected sentences help to find parties and dates in invented contracts?", err=True)
     echo("Three variants are compared. Three replicates of each show how much the seed matters.", err=True)
-    echo("A replicate repeats selection, pre-training and tagger. This takes 7 to 17 minutes on two cores.", err=True)
+    echo(
+        "The demo takes 7 to 17 minutes on two cores. Each replicate has its own selection, pre-training and tagger.",
+        err=True,
+    )
     run = run_experiment(experiments.demo(), as_json=as_json)
     if run and not as_json:
         echo("To see the result, run `make app` and open the page Results. The whole table is in the run's folder.")

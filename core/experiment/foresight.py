@@ -523,8 +523,8 @@ def settled_by(open_: Open, each: str = "") -> str:
             return _out_of_reach(f"{wanted:,} {open_.unit}s{each}", gain)
         more = f", and {open_.more(wanted, each)}" if wanted > open_.n else ""
         return (
-            f"Next: about {lacks.sentences:.1f} times as many labelled test sentences{more}; repeating alone would not "
-            f"detect {gain}."
+            f"Next: about {lacks.sentences:.1f} times as many labelled test sentences{more}; more replicates "
+            f"alone would not detect {gain}."
         )
     if enough is None:
         return _out_of_reach(f"{lacks.repetitions:,} {open_.unit}s{each}", gain)

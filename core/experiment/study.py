@@ -490,7 +490,7 @@ def _tasks_lacking(others: Conclusion, deltas: FloatArray, effect: float) -> str
 
 
 def run(config: StudyConfig, job: Job) -> StudyResult:
-    """Run the experiments up to each planned analysis in turn, until the test ends the study.
+    """Run the experiments that the next planned analysis needs, then the analysis, until its test ends the study.
 
     Artifacts: `study.csv`, `study.md`.
     """

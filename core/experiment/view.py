@@ -267,7 +267,7 @@ def foresight(options: Mapping[str, object]) -> Foresight:
 def least_difference(options: Mapping[str, object]) -> Foresight:
     """Forecast the smallest gain that an experiment can detect. Errors: ConfigError, CorpusError.
 
-    The forecast does not include the chances of plans, because these take seconds to simulate.
+    The forecast leaves out the power of each plan, because simulating it takes seconds.
     """
     return foresee(ExperimentConfig.parse(dict(options)), home(), plans=0)
 

@@ -21,7 +21,7 @@ from core.shown import count
 
 @click.group("label")
 def label_group() -> None:
-    """Find sentences to label next and labels to correct, and make corpora of the answers."""
+    """Find sentences to label next and labels to correct, and store the new labels as corpora."""
 
 
 @label_group.command("next")

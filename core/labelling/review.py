@@ -237,9 +237,10 @@ def _mentions(config: ReviewConfig, job: Job) -> list[Mention]:
 def drifting(sentences: Sequence[Sentence], against: Corpus, types: Mapping[str, str]) -> list[Finding]:
     """Return a finding for each mention whose name usually has another type in a second corpus (SKL above `DRIFTS`).
 
-    types: {type of the second corpus: new name}. The strength is the share of the usual type in the second corpus. Only
-    types of both corpora are compared, and only names that occur at least `OFTEN` times in the second corpus. Errors:
-    CorpusError if the second corpus has no entity, or no type of the reviewed corpus.
+    The strength of a finding is the share of the usual type in the second corpus. Only types of both corpora are
+    compared, and only names that occur at least `OFTEN` times in the second corpus. types: {type of the second corpus:
+    the same type's name in the reviewed corpus}. Errors: CorpusError if the second corpus has no entity, or no type of
+    the reviewed corpus.
     """
     if not against.types:
         raise CorpusError(

@@ -95,7 +95,7 @@ class EncoderTagger(PieceTagger):
     ) -> list[dict[str, Any]]:
         parts: list[nn.Module] = [self.last_layer, *([self.mix] if self.mix else [])]
         chain, layer = self.in_chains(), {id(p) for part in parts for p in part.parameters()}
-        # A dictionary's scores have the chain's learning rate: like transitions, they change by about one rate per
+        # A dictionary's scores have the chain's learning rate. Like transitions, each changes by about this rate per
         # step.
         chain |= {id(p) for p in self.names.parameters()} if self.names else set()
         # Weights that were not in the encoder's file also have the last layer's rate.

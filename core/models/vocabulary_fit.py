@@ -1,6 +1,6 @@
 """Fit of a tokenizer's vocabulary to a text: unknown pieces, pieces per word, lost capitals.
 
-The encoder cannot distinguish texts that the vocabulary lacks, because they all become the same unknown piece.
+The encoder cannot distinguish words that its vocabulary cannot represent: each becomes the same unknown piece.
 """
 
 import re

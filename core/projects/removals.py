@@ -56,7 +56,7 @@ class Usage:
 
     @property
     def in_words(self) -> str:
-        """Effect of removing the corpus on ended runs: "2 selections, 1 training: they stay ..."; "" if none."""
+        """Effect on runs that are no longer active, such as "2 selections, 1 training: they stay ..."; "" if none."""
         if not self.ended:
             return ""
         it = "it stays" if len(self.ended) == 1 else "they stay"

@@ -74,7 +74,7 @@ class Worker:
         return f"{words}{f' on {shown(self.host)}' if self.host else ''}, since {since}"
 
     def alive(self) -> bool:
-        """Return True if this process runs on this machine."""
+        """Return True if the process that is described here still runs on this machine."""
         return self._process() is not None
 
     def same(self, pid: int, created: float) -> bool:

@@ -97,7 +97,7 @@ def _count(budget: Budget, free: IntArray, scores: Scores, lengths: IntArray) ->
     # selection. Later, shorter rows are not added, because then a smaller selection might not be part of a larger one.
     if budget.unit == "tokens":
         return int(np.searchsorted(np.cumsum(lengths[free], dtype=np.int64), budget.value, side="right"))
-    # A share refers to all of D_C, including withheld rows, so that 20% is the same number for all flags. At least one
+    # A share refers to all of D_C, including withheld rows, so that 20% is always the same number. At least one
     # row is selected, because a small share of a small corpus rounds to 0.
     if budget.unit == "fraction":
         return max(round(budget.value * len(lengths)), 1)

@@ -222,7 +222,7 @@ class Scored:
         return self._of_cascade(chosen, self.cascade, drop) if self.cascade else chosen
 
     def _of_cascade(self, chosen: Selection, cascade: Cascade, drop: Sequence[str]) -> Selection:
-        """Return `chosen` with a new count of sentences that could not be scored: only embedded sentences count.
+        """Return `chosen`, with only embedded sentences counted as sentences that could not be scored.
 
         Errors: NotServed, see `choose`.
         """

@@ -142,7 +142,7 @@ class _Material:
     labelled: Source | None
 
     def order(self, own: IntArray, seed: int) -> IntArray:
-        """Return the sentences of a draw in random order, `(m + k,)`: 0 to m - 1 are `rows`, m to m + k - 1 are `own`.
+        """Return the numbers of a draw's sentences in random order, `(m + k,)`: i < m is `rows[i]`, m + i is `own[i]`.
 
         own: `(k,)`, indices into `hidden`. The order is random, because strategies break ties by row.
         """

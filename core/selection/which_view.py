@@ -75,7 +75,8 @@ def basis(result: WhichStrategyResult) -> str:
     return (
         f"{count(result.hidden, 'sentence')} of the task corpus were hidden, in {result.draws} random parts, among "
         f"{result.among:,} of the domain corpus. For each part, strategies learnt from the other parts and selected "
-        f"{Budget.parse(result.budget).in_words}. Each interval has 95% confidence over sentences and parts. The "
+        f"{Budget.parse(result.budget).in_words}. Each 95% "
+        "confidence interval includes the variation between sentences and between parts. The "
         f"intervals of the {count(n, 'difference')} hold jointly with 95% confidence."
     )
 

@@ -1,4 +1,4 @@
-"""The commands `similarity`, `predictiveness` and `survey`: which source is closest, by measures and by people."""
+"""The commands `similarity`, `predictiveness` and `survey`: the closest source, by measures or people's opinion."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict

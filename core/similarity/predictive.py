@@ -178,7 +178,7 @@ def outcomes_of(name: str, runs: Mapping[tuple[int, int], Sequence[float]], none
 
 def correlations(grid: Grid, outcomes: Outcomes) -> dict[str, dict[str, Coefficient]]:
     """Correlate every measure with the change of F1. Return {measure: {convention: r}}."""
-    # Without a baseline, use F1 itself, because subtracting one value per target changes no r within a target.
+    # Without a baseline, use F1 itself: subtracting one value per target does not change a correlation within a target.
     change = outcomes.mean - np.nan_to_num(outcomes.none)[:, None]
     table: dict[str, dict[str, Coefficient]] = {}
     for m, measure in enumerate(grid.measures):

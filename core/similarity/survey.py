@@ -51,7 +51,7 @@ class Opinion:
 
 
 def opinions_in(path: Path) -> list[Opinion]:
-    """Return the tests of all questions in a .csv file of answers. Errors: PathError, ReadError."""
+    """Read the answers in a .csv file, and return a significance test per question. Errors: PathError, ReadError."""
     try:
         return opinions(read_answers(path.read_text(encoding="utf-8-sig"), path.name))
     except OSError as error:

@@ -57,7 +57,7 @@ def expected(tables: Mapping[int, Sequence[Evaluation]], more: int) -> Forecast 
 
 
 def _of_sentences(moves: FloatArray) -> float:
-    """Return the variance of mean F1 that the choice of test sentences causes, squared points.
+    """Return the variance of mean F1, in squared points, that the choice of test sentences causes.
 
     moves: `(seeds, sentences)` points by which each test sentence moves F1.
     """

@@ -16,7 +16,8 @@ from core.text.sentence import Entity
 Scheme = Literal["iob1", "iob2", "bioes", "bilou", "io"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
-_WRITES: dict[Scheme, str] = {  # letters of a single token, and of the first, an inner and the last token
+# {scheme: prefixes of an entity's tags on its only token, its first, an inner and its last token}
+_WRITES: dict[Scheme, str] = {
     "iob1": "IIII",
     "iob2": "BBII",
     "bioes": "SBIE",

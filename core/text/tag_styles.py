@@ -278,7 +278,10 @@ def _joined(letter: str, name: str, style: Style) -> str:
 
 
 def _types(counts: Mapping[str, int], rest: Mapping[str, int], outside: str) -> Style | None:
-    """Return the spelling if the values are `O`, which must be frequent, and a few bare types; else None."""
+    """Return the style of types without prefixes, or None if it does not fit.
+
+    It fits if `O` is frequent and all other values are a few types.
+    """
     total = sum(counts.values())
     if outside not in ("O", "o") or counts[outside] < _LEAST_OUTSIDE * total:
         return None

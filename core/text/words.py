@@ -48,7 +48,7 @@ _NUMBER = re.compile(
     r"(?<![a-z])[a-z]*+\d[\da-z]*+|\b(?=[ivxlcdm])m{0,3}(?:cm|cd|d?c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})\b"
 )
 _INNER_BLANKS = re.compile(r"(?<!\d) | (?!\d)")
-# Text counts as tokenised if it has at least 20 marks, and at least 90% of the marks follow a blank.
+# Text counts as tokenised if it has at least 20 punctuation marks, and at least 90% of them follow a space.
 _LEAST, _EVIDENT = 20, 0.9
 # Commas and final full stops, before which no language writes a blank. French writes a blank before other marks, and
 # other full stops may belong to abbreviations.

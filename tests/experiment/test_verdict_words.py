@@ -66,7 +66,7 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "too few test sentences": (
         line("no evidence", delta=1.0, interval=(-1.0, 3.0), estimate=replace(GAIN, falling=0.01, fixed=0.5)),
-        ("Can't tell yet", "can only detect", "Next: about 4.3 times as many labelled test sentences; repeating alone"),
+        ("Can't tell yet", "can only detect", "Next: about 4.3 times as many labelled test sentences; more replicates alone"),
     ),
     "one pre-training": (
         line("no evidence", delta=1.0, interval=(-1.0, 3.0), estimate=replace(GAIN, fixed=0.5), pretrain_run="r"),

@@ -221,7 +221,7 @@ class CosinePretrained(Strategy):
         return _sampled(len(ids)) if samples else super().learns_from(ids)
 
     def learned(self) -> Arrays:
-        """Return the queries and, if the options use them, the whitening, the quota and the direction of D_C's mean."""
+        """Return the queries. Also return the whitening, the quota and the direction of D_C's mean, if used."""
         arrays = {"queries": self._queries}
         if self._shift is not None:
             arrays |= {"shift": self._shift, "rotation": self._rotation}

@@ -111,7 +111,10 @@ class NerSelected(Strategy):
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """Return one part per entity, or the round, and one for the tie-break (SOURCES.md, Predicted entities)."""
+        """Return the parts of a score: one per entity, and one for the tie-break (SOURCES.md, Predicted entities).
+
+        For `type-balanced`, which takes sentences in rounds, the round replaces the entities.
+        """
         if not evidence.spans:
             raise CorpusError("The predicted entities were removed.")
         counting, tokens = _may_count(evidence), evidence.sentence.tokens

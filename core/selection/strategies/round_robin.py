@@ -53,9 +53,10 @@ class Turns:
         return cls(ids=known, rounds=rounds[best], takers=takers[best], cosines=cosines[best], last=last)
 
     def scores(self, ids: IntArray, largest: FloatArray) -> FloatArray:
-        """Return (1 + cosine to the taker) / 2 minus the round, `(n,)`; see `standing`.
+        """Return (1 + c) / 2 - r for each sentence, `(n,)`; see `standing`.
 
-        largest: `(n,)` largest cosine to T_C. Sentences in no list rank last, in the order of `largest`.
+        c: its cosine to the sentence of T_C that takes it. r: the round in which it is taken. Sentences that are never
+        taken rank last, in the order of `largest`. largest: `(n,)` largest cosine to T_C.
         """
         places = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
         taken = self.ids[places] == ids

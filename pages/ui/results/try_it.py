@@ -180,7 +180,7 @@ def _summary(text: Text, sides: Sequence[Sequence[Compared]], names: Sequence[st
     words = ", ".join([f"**{differ[0]['']:,} found by both**{where}", *(f"{n:,} {how}" for how, n in counts if n)])
     st.markdown(f"**A**: {plain(names[0])}. **B**: {plain(names[1])}.  \n{words}.")
     if any(one.difference for side in sides for one in side):
-        st.caption("Differences are marked. No label says which of the two is right.")
+        st.caption("Differences are marked. Your text has no labels, so Winnow cannot know which tagger is right.")
 
 
 def _not_found(run: str, found: Found) -> None:

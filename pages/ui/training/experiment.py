@@ -169,7 +169,7 @@ def options() -> dict[str, Any] | None:
     """Draw the form and return the options. If a corpus is missing or an entry is wrong, say so and return None."""
     if AGAIN in st.query_params:
         st.caption(
-            "This form is filled in from an experiment that did not show which variant is the cheapest. It has enough "
+            "An earlier experiment did not show which variant is the cheapest. This form has enough "
             "replicates to decide this. Finished runs of the earlier experiment are reused."
         )
     picked = splits("experiment", ("task", "domain")) | splits("experiment", ("train", "dev", "test"))
@@ -182,7 +182,7 @@ def options() -> dict[str, Any] | None:
     cross = _cross(picked)
     place = st.container()
     by_choice: dict[str, Any] = find_out.choice_options()
-    # Draw these fields first, because their values add variants to choose from. `place` is above them.
+    # Draw these fields first, because their values add variants to choose from. The variants are drawn in `place`.
     further = _further()
     unlabelled = bool((picked["task"] or cross) and picked["domain"])
     with place:
