@@ -180,7 +180,7 @@ def numbered(folder: Path) -> Path:
 
 def test_an_import_survives_a_file_that_crashes_its_reader(tmp_path: Path, home: Path) -> None:
     path = hostile.aborting(tmp_path)
-    message = r"reading it crashed.*save it as CSV|not a readable Parquet"
+    message = r"process that read it crashed.*save it as CSV|not a readable Parquet"
     with pytest.raises((ResourceError, ReadError), match=message):
         runs.execute("add", {"path": str(path)})
     assert not list(home.glob("corpora/*"))
