@@ -225,7 +225,8 @@ def _latest_settings() -> None:
             icon=":material/history:",
             on_click=fill,
             args=(latest.manifest.config,),
-            help="Its runs are used again as long as the options that they depend on stay the same.",
+            help="Its runs are used again if their options stay the same, and if this processor computes in the same "
+            "precision as theirs did.",
         )
 
 
