@@ -122,7 +122,9 @@ def test_text_in_capitals_is_amber(seal: Seal) -> None:
 def test_a_corpus_with_very_long_sentences_is_amber(seal: Seal) -> None:
     long, usual = " ".join(["rent"] * 201), kitchen(9)
     level_and_words(checks.documents({"domain": seal([*usual, long], "a")}), "amber", "domain corpus (D_C) (10%)")
-    level_and_words(checks.documents({"domain": seal([*usual, "x", long], "b")}), "green", "Few sentences have more than 200")
+    level_and_words(
+        checks.documents({"domain": seal([*usual, "x", long], "b")}), "green", "Few sentences have more than 200"
+    )
 
 
 def test_equal_sentences_with_different_labels_are_amber(seal: Seal) -> None:

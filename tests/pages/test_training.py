@@ -624,7 +624,9 @@ def test_estimate_needs_a_measured_speed_and_warns_of_memory_and_disk(
     app = opened(PAGE, {"training.finetune.preset": "paper"})
     assert "training.time" not in keys(app)
     assert any("No GPU here" in info.value for info in app.info)
-    assert [any(f"{what} are free" in each.value for each in app.warning) for what in ("memory", "disk space")] == [True] * 2
+    assert [any(f"{what} are free" in each.value for each in app.warning) for what in ("memory", "disk space")] == [
+        True
+    ] * 2
     full, light = training.preflight("finetune", finetuning), training.preflight("finetune", {**finetuning, "lora": 8})
     assert full.seconds is not None
     # No estimate, because the encoder is another one.
