@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.corpora.library import Library
-from core.experiment import next_step, results
+from core.experiment import find_out, next_step, results
 from core.experiment import view as experiments
 from core.experiment.config import ExperimentConfig
 from core.experiment.result import Cheapest, ExperimentResult
@@ -114,9 +114,16 @@ def test_the_form_that_decides_has_all_options_of_the_experiment_and_more_replic
     assert preferences.expert() == (what == "rare options")
 
 
+@pytest.mark.parametrize("of_selection", [{}, {"select": {"keep": ["near_duplicate"]}}], ids=["plain", "own"])
 def test_settings_of_the_latest_experiment_on_these_corpora_can_be_filled_in(
-    made: dict[str, str], started_runs: Started, home: Path
+    of_selection: Mapping[str, Any],
+    made: dict[str, str],
+    started_runs: Started,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    chosen = {"arms": ("none", "random", "classifier"), "budgets": ("9",), **of_selection}
+    monkeypatch.setattr(find_out, "choice_options", lambda: chosen)
     base = {name: value for name, value in EXPERIMENT.items() if name not in ("arms", "budgets", "encoder")}
     asked = {
         **base,
@@ -133,6 +140,10 @@ def test_settings_of_the_latest_experiment_on_these_corpora_can_be_filled_in(
     press(app, "training.start")
     [(kind, options)] = started_runs
     assert (kind, parsed(options)) == ("experiment", parsed(asked))
+    if of_selection:
+        app.checkbox(key="training.experiment.same").check().run()
+        press(app, "training.start")
+        assert parsed(started_runs[-1][1]) == parsed({**asked, **of_selection})
 
 
 def test_the_button_tells_the_planned_time_and_opens_the_form(

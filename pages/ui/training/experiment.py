@@ -35,6 +35,8 @@ REPEAT = {
 }
 BUDGETS = "training.experiment.budgets"  # key of the field for the sizes of selections
 
+SAME = "training.experiment.same"  # key of the checkbox "same options as your selection"
+
 HOW = ("strategies", "select")  # options on how a selection is made, apart from its strategy and size
 
 
@@ -81,16 +83,19 @@ def _taggers() -> dict[str, Any]:
     return {"taggers": taggers} if taggers > 1 else {}
 
 
-def as_chosen(by_choice: Mapping[str, Any], arms: Sequence[str]) -> dict[str, Any]:
-    """If a variant uses the strategy of the project's selection, say so, and return that selection's other options.
+def _as_chosen(by_choice: Mapping[str, Any], arms: Sequence[str]) -> dict[str, Any]:
+    """If a variant uses the strategy of the project's selection, offer that selection's other options and return them.
 
-    by_choice: result of `find_out.choice_options`. arms: variants. Return {} if no variant uses the strategy.
+    by_choice: result of `find_out.choice_options`. arms: variants. Return {} if no variant uses the strategy, if the
+    selection has only default options, or if the user does not want them.
     """
     *_, strategy = by_choice["arms"]
     same = {stage: by_choice[stage] for stage in HOW if stage in by_choice} if strategy in arms else {}
-    if same:
-        st.caption(f"The strategy {plain(strategy)} selects with the same options as your selection.")
-    return same
+    if not same:
+        return {}
+    # Set the default here and not in the field, because a filled-in form sets this value as well.
+    st.session_state.setdefault(SAME, True)
+    return same if st.checkbox(f"{plain(strategy)}: select with the same options as your selection", key=SAME) else {}
 
 
 def _multipliers(repeat: str) -> dict[str, Any]:
@@ -192,8 +197,7 @@ def options() -> dict[str, Any] | None:
     stages = _numbers(further)
     rare = _rare(further)
     arms, typed = _advanced()
-    if AGAIN not in st.query_params:  # A repeated experiment already has the options of its selection.
-        stages |= as_chosen(by_choice, (*lines["arms"], *arms))
+    stages |= _as_chosen(by_choice, (*lines["arms"], *arms))
     asked = {**picked, **cross, **further, **lines, **encoder, **rare}
     if not variants.look_names_up((*lines["arms"], *arms)):
         # Drop lists of names that no variant reads, because the experiment would refuse to start with them.

@@ -11,7 +11,7 @@ from core.experiment.config import ExperimentConfig
 from core.importing import view as corpora
 from core.projects import preferences
 from core.shown_command import flat
-from pages.ui.training.experiment import NUMBERS, TYPED
+from pages.ui.training.experiment import NUMBERS, SAME, TYPED
 from pages.ui.training.variants import arm_names, fill_in
 
 KEY = "training.experiment"
@@ -73,6 +73,7 @@ def _value(name: str, value: Any) -> Any:
 
 def _fill_stages(config: ExperimentConfig, arms: tuple[str, ...]) -> None:
     """Fill in the options of stages. arms: variants that the form does not offer, which go into its text field."""
+    st.session_state[SAME] = False  # These options say how the selection is made.
     stages = {stage: dict(getattr(config, stage)) for stage in view.STAGES}
     for stage, name in NUMBERS:
         st.session_state[f"{KEY}.{stage}.{name}"] = stages[stage].pop(name, None)
