@@ -1,14 +1,17 @@
 """Does a rebuilt training set make a tagger use contexts? Test it on plain text, unseen names and names of other types.
 
-    python -m tests.lab.benchmarks.bench_rebuild [--train 1000] [--arms ...] [--seeds 1 2 3] [--home DIR]
+    python -m tests.lab.benchmarks.bench_rebuild [--train 1000] [--arms ...] [--seeds 1 2 3] [--home DIR] [--counts FILE]
 
 An experiment on the first sentences of conll2003 (Ma et al. 2023, Tables 3 and 4): the bundled encoder computes the
 PVI, L_C is rebuilt by it, and taggers are trained with and without. They are tested separately on `test`, `ood/oov` and
 `ood/cross_category`. Sized for two cores (one to three hours). The whole corpus needs a GPU: --train 0 --dev 0 --preset
 paper, with the taggers of `paper-bias` (Table 8). After a kill, the same command with the same --home resumes.
+--counts writes a JSON line per arm, replicate and test set, with counts per sentence (rebuild.jsonl holds those of
+RESULTS.md).
 """
 
 import argparse
+import json
 import os
 import tempfile
 import time
@@ -20,7 +23,9 @@ from core.experiment import view as experiments
 from core.experiment.leaderboard import further_tests
 from core.projects import runs
 from core.projects.home import library
+from core.tagging import evaluations
 from tests.lab.benchmarks.bench_assist import added
+from tests.lab.benchmarks.bench_choosing import packed
 from tests.lab.benchmarks.data import DATA
 
 ARMS = ("base", "highc2low:20%", "low2high:20%", "dataaug")
@@ -61,6 +66,18 @@ def above(row: Mapping[str, Any], control: Mapping[str, Any], number: int) -> tu
     return test.delta, test.interval
 
 
+def write_counts(rows: Sequence[Mapping[str, Any]], seeds: Sequence[int], path: Path) -> None:
+    """Write a line per arm, replicate and test set. Counts are in the form of `bench_choosing.packed`."""
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            for number, test in enumerate(("test", *FURTHER)):
+                tables = [one for run in row["finetune_runs"] for one in evaluations.read(runs.get(run), number)]
+                for seed, table in zip(seeds, tables, strict=True):
+                    counts = {part: packed(getattr(table, part), None) for part in ("tp", "predicted", "gold")}
+                    line = {"arm": row["arm"], "seed": seed, "test": test, "f1": table.f1(), **counts}
+                    file.write(json.dumps(line) + "\n")
+
+
 def measured() -> None:
     """Print the PVI results of the training set, and the number of changes."""
     for run in runs.listed("difficulty")[:1]:
@@ -84,6 +101,7 @@ def main() -> None:
     parser.add_argument("--preset", default="quick", help="quick, or paper: taggers as paper-bias trains them.")
     parser.add_argument("--epochs", type=int, default=10, help="Epochs of fine-tuning; 10 in Table 8.")
     parser.add_argument("--home", type=Path)
+    parser.add_argument("--counts", type=Path, help="File for the counts of every tagger.")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["WINNOW_HOME"] = str(given.home or folder)
@@ -103,6 +121,8 @@ def main() -> None:
         run = runs.execute("experiment", options)
         show(run.result()["leaderboard"])
         measured()
+        if given.counts:
+            write_counts(run.result()["leaderboard"], given.seeds, given.counts)
         print(f"{(time.perf_counter() - begin) / 60:.1f} minutes", flush=True)
 
 
