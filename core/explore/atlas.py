@@ -84,7 +84,7 @@ def command(folder: Path) -> str:
 def _schema(map_run: str) -> pa.Schema:
     """Return the schema of the exported table: the columns that have values on this map."""
     kept = kept_columns(map_run)
-    there = {"document": kept["source"], **{name: kept[name] for name in ("file", "group", "page")}}
+    there = {"document": kept["doc"], **{name: kept[name] for name in ("file", "group", "page")}}
     there["lassos"] = bool(regions.named_regions(map_run))
     schema = pa.schema([field for field in _SCHEMA if there.get(field.name, True)])
     for name, number in further_columns(map_run).items():

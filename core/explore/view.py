@@ -125,11 +125,11 @@ def classes(map_run: str, budget: str | None = None, keep: Sequence[str] | None 
 
 @kept_per_home(8)
 def kept_columns(map_run: str) -> dict[str, bool]:
-    """Return {column: True if a sentence of D_C or T_C has a value} for the columns source, file, group and page."""
+    """Return {column: True if a sentence of D_C or T_C has a value} for the columns doc, file, group and page."""
     mapped = get(map_run)
     corpora = (mapped.domain, mapped.task)
-    names = {"source": "doc", "file": "file", "group": "group", "page": "page"}
-    return {by: any(stored(corpus, name).null_count < len(corpus) for corpus in corpora) for by, name in names.items()}
+    names = ("doc", "file", "group", "page")
+    return {name: any(stored(corpus, name).null_count < len(corpus) for corpus in corpora) for name in names}
 
 
 @kept_per_home(8)
@@ -159,8 +159,6 @@ MOST_GROUPS = 20_000  # maximum number of values of a column to group by
 
 UNKNOWN = "unknown"  # shown for a missing value
 
-_KEPT = {"source": "doc"}  # columns that have another name in a corpus: {name in this module: name in the corpus}
-
 TOPIC = ""  # stands for the topics in a list of columns, because no column has an empty name
 
 Values = tuple[Sequence[str], IntArray]  # different values, and the index of each point's value, shape (n,)
@@ -170,8 +168,8 @@ Values = tuple[Sequence[str], IntArray]  # different values, and the index of ea
 def filter_values(map_run: str) -> dict[str, dict[str, int]]:
     """Return {column: {value: number of points}} for the columns to filter by, with the most frequent value first.
 
-    Columns are `source` (the document), `file`, `group` and the further columns of the imported files. A column with
-    one value or with more than MOST_VALUES is left out.
+    Columns are `doc`, `file`, `group` and the further columns of the imported files. A column with one value or with
+    more than MOST_VALUES is left out.
     """
     values = {name: _values(map_run, name) for name in group_columns(map_run)[1:]}
     return {name: _counted(*each) for name, each in values.items() if 1 < len(each[0]) <= MOST_VALUES}
@@ -188,11 +186,8 @@ def numbers(map_run: str, column: str) -> list[str]:
 def group_columns(map_run: str) -> list[str]:
     """Return the columns that `groups` accepts: TOPIC, then all columns that have 2 to MOST_GROUPS different values."""
     corpora = (get(map_run).task, get(map_run).domain)
-    names = [*(name for name in ("source", "file", "group") if kept_columns(map_run)[name]), *further_columns(map_run)]
-    found = {
-        name: {value or UNKNOWN for corpus in corpora for value in unique(corpus, _KEPT.get(name, name))}
-        for name in names
-    }
+    names = [*(name for name in ("doc", "file", "group") if kept_columns(map_run)[name]), *further_columns(map_run)]
+    found = {name: {value or UNKNOWN for corpus in corpora for value in unique(corpus, name)} for name in names}
     return [TOPIC, *(name for name, values in found.items() if 1 < len(values) <= MOST_GROUPS)]
 
 
@@ -205,7 +200,7 @@ def with_values(map_run: str, wanted: Mapping[str, Sequence[str]]) -> IntArray:
     """Return the points whose value is in `wanted[column]` for each column of `wanted`; see `filter_values`."""
     inside = np.full(len(get(map_run)), True)
     for name, values in wanted.items():
-        known = name in ("source", "file", "group") or name in further_columns(map_run)
+        known = name in ("doc", "file", "group") or name in further_columns(map_run)
         names, codes = _values(map_run, name) if known else ((), np.zeros(len(inside), dtype=np.int32))
         inside &= np.isin(codes, [i for i, each in enumerate(names) if each in values])
     return np.flatnonzero(inside)
@@ -217,7 +212,7 @@ def _values(map_run: str, column: str) -> Values:
 
 @kept_per_home(8)
 def _coded(run_id: str, column: str) -> Values:
-    return _get(run_id).coded(_KEPT.get(column, column), UNKNOWN)
+    return _get(run_id).coded(column, UNKNOWN)
 
 
 class GroupRow(TypedDict):
@@ -281,16 +276,14 @@ def colour_numbers(map_run: str, points: IntArray, by: Literal["score", "length"
     return mapped.values(points, *(stored(corpus, "n_tokens").to_numpy() for corpus in (mapped.domain, mapped.task)))
 
 
-def colour_names(
-    map_run: str, points: IntArray, by: Literal["class", "cluster", "source", "file", "group"]
-) -> list[str]:
-    """Return the names by which `points` are coloured: names of their classes, topics, sources, files or groups."""
+def colour_names(map_run: str, points: IntArray, by: Literal["class", "cluster", "doc", "file", "group"]) -> list[str]:
+    """Return the names by which `points` are coloured: names of their classes, topics, documents, files or groups."""
     mapped = get(map_run)
     if by == "class":
         return [CLASSES[kind] for kind in classes(map_run)[points].tolist()]
     if by == "cluster":
         return [mapped.clusters[kind].name for kind in mapped.cluster[points].tolist()]
-    return [str(name) if name else UNKNOWN for name in mapped.stored_at(points, _KEPT.get(by, by))]
+    return [str(name) if name else UNKNOWN for name in mapped.stored_at(points, by)]
 
 
 def hover(map_run: str, points: IntArray, width: int = 120) -> list[HoverRow]:

@@ -4,6 +4,7 @@ import csv
 import json
 import shlex
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -185,7 +186,7 @@ def test_drawn_points_have_colours_and_tooltips(map_run: str) -> None:
     assert np.isnan(hover[1]["score"])
     for number in ("score", "length"):
         assert len(maps.colour_numbers(map_run, drawn, number)) == 90
-    for name in ("cluster", "source", "class"):
+    for name in ("cluster", "doc", "class"):
         assert len(maps.colour_names(map_run, drawn, name)) == 90
     kitchen_points = found.points_of(np.arange(120, 240))
     assert found.domain_rows(kitchen_points).tolist() == list(range(120, 240))
@@ -193,6 +194,22 @@ def test_drawn_points_have_colours_and_tooltips(map_run: str) -> None:
     assert words & {"stir", "bake", "chop", "dough", "aunt"}
     assert not words & {"shall", "agreement", "supplier"}
     assert maps.telling_words(map_run, np.empty(0, dtype=np.int64)) == []
+
+
+def test_a_column_named_source_is_not_taken_for_the_document(seal: Seal) -> None:
+    lines = contracts(60, seed=3)
+    columns = [(("source", "pq"[i % 2]),) for i in range(60)]
+    rows = [replace(sentence(line), doc="abcde"[i // 12], columns=columns[i]) for i, line in enumerate(lines)]
+    corpora.set_role("task", seal(contracts(20, seed=4), "task").fingerprint)
+    corpora.set_role("domain", seal(rows, "domain").fingerprint)
+    select = done("select", {**SELECTION, "strategy": "random"})
+    map_run = done("map", maps.options(select, sample=60, clusters=3))
+    assert maps.group_columns(map_run) == [maps.TOPIC, "doc", "source"]
+    found = maps.filter_values(map_run)
+    assert found["doc"] == {maps.UNKNOWN: 20, **dict.fromkeys("abcde", 12)}
+    assert found["source"] == {"p": 30, "q": 30, maps.UNKNOWN: 20}
+    kept = maps.get(map_run).rows[maps.with_values(map_run, {"source": ["q"], "doc": ["a"]})]
+    assert kept.tolist() == [1, 3, 5, 7, 9, 11]
 
 
 def test_search_ignores_case_and_finds_every_row(map_run: str, tmp_path: Path) -> None:

@@ -595,7 +595,7 @@ def test_a_tick_does_not_pass_to_another_pick_of_the_same_size(made: Made) -> No
 
 
 def test_columns_keep_the_letters_of_their_names() -> None:
-    assert [state.heading(name) for name in ("ClientID", "source", maps.TOPIC)] == ["ClientID", "Document", "Topic"]
+    assert [state.heading(name) for name in ("ClientID", "doc", maps.TOPIC)] == ["ClientID", "Document", "Topic"]
 
 
 def test_sentence_shows_why_it_was_selected_and_can_be_removed_by_hand(made: Made) -> None:

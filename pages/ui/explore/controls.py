@@ -79,14 +79,14 @@ def for_atlas(map_run: str) -> None:
 
 
 MOST_DRAWN = 200_000  # largest number of points; with more, each zoom step takes seconds, even with a GPU
-Colouring = Literal["class", "score", "cluster", "entities", "length", "source", "file", "group", "page", "column"]
+Colouring = Literal["class", "score", "cluster", "entities", "length", "doc", "file", "group", "page", "column"]
 COLOURINGS: Mapping[Colouring, str] = {
     "class": "class",
     "score": "score",
     "cluster": "topic",
     "entities": "entities",
     "length": "length",
-    "source": "document",
+    "doc": "document",
     "file": "file",
     "group": "group",
     "page": "page",

@@ -81,7 +81,7 @@ def _dragged(map_run: str, key: str, span: tuple[float, float]) -> None:
 
 
 KEY = "explore-map"
-COLUMNS = ("source", "file", "group")  # colourings by a column that every import stores
+COLUMNS = ("doc", "file", "group")  # colourings by a column that every import stores
 
 MOST_HOVERED = 20_000  # number of drawn points above which only some get a tooltip, because tooltips are large
 

@@ -240,7 +240,7 @@ def _values_words(map_run: str, name: str, values: Sequence[str]) -> str:
 
 def column_name(name: str) -> str:
     """Return the name under which users see a column of `maps.group_columns`."""
-    return {maps.TOPIC: "topic", "source": "document"}.get(name, name)
+    return {maps.TOPIC: "topic", "doc": "document"}.get(name, name)
 
 
 def heading(name: str) -> str:
