@@ -124,7 +124,7 @@ def project_remove(project: str, as_json: bool) -> None:
     echo(f"note: deletes all data in {doomed.name}; original files, downloads and exported copies stay", err=True)
     if sys.stdin.isatty() and not as_json:
         click.confirm("Remove all of it?", abort=True, err=True)
-    report({"removed": projects.remove(doomed.name).name}, as_json, "")
+    report({"removed": projects.remove(doomed).name}, as_json, "")
 
 
 @click.command("audit")

@@ -55,6 +55,14 @@ def find(wanted: str) -> Project:
     return projects.find(given_home(), wanted)
 
 
+def _found(wanted: str | Project) -> Project:
+    """Return a project. wanted: the project, or what a user typed: its name or slug. Errors: ProjectError.
+
+    A caller that knows the project must not pass its slug, because another project may have this slug as its name.
+    """
+    return wanted if isinstance(wanted, Project) else find(wanted)
+
+
 def usual() -> Project:
     """Return the default project, which is used if the user names no project."""
     return projects.usual(given_home())
@@ -81,9 +89,9 @@ def new(name: str) -> Project:
         return projects.write(root / PROJECTS / projects.free_slug(root, kept), kept)
 
 
-def rename(wanted: str, name: str) -> Project:
-    """Rename a project. Its slug stays the same. Errors: ProjectError, RunBusy."""
-    project = find(wanted)
+def rename(wanted: str | Project, name: str) -> Project:
+    """Rename a project. Its slug stays the same. wanted: see `_found`. Errors: ProjectError, RunBusy."""
+    project = _found(wanted)
     with _changing(_root()):
         kept = projects.new_name(_root(), name, project)
         return projects.write(
@@ -91,17 +99,17 @@ def rename(wanted: str, name: str) -> Project:
         )
 
 
-def archive(wanted: str, archived: bool = True) -> Project:
-    """Hide a project in the app's project menu, or show it again. Errors: ProjectError, RunBusy."""
-    project = find(wanted)
+def archive(wanted: str | Project, archived: bool = True) -> Project:
+    """Hide a project in the app's project menu, or show it again. wanted: see `_found`. Errors: ProjectError."""
+    project = _found(wanted)
     return projects.write(
         project.folder, project.name, created=project.created, archived=archived, sample=project.sample
     )
 
 
-def remove(wanted: str) -> Project:
-    """Delete a project and return it. Errors: ProjectError; RunBusy while one of its runs is active."""
-    project = find(wanted)
+def remove(wanted: str | Project) -> Project:
+    """Delete a project and return it. wanted: see `_found`. Errors: ProjectError; RunBusy if a run of it is active."""
+    project = _found(wanted)
     _refuse_active(project)
     with _changing(_root()), store_of(project.folder).critical():
         # Check again under the locks, because a run may have started in the meantime.

@@ -161,13 +161,13 @@ def _this(here: Project) -> None:
     name = st.text_input("This project's name", here.name, key="project.name", max_chars=LONGEST_NAME)
     with st.container(horizontal=True):
         if pressed("Rename", "project.rename"):
-            projects.rename(here.slug, name)
+            projects.rename(here, name)
             st.rerun()
         if here.archived and pressed("Put back", "project.unarchive", icon=":material/unarchive:"):
-            projects.archive(here.slug, archived=False)
+            projects.archive(here, archived=False)
             st.rerun()
         elif not here.archived and pressed("Archive", "project.archive", icon=":material/archive:"):
-            projects.archive(here.slug)
+            projects.archive(here)
             st.rerun()
 
 

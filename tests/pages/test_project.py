@@ -189,6 +189,19 @@ def test_project_is_renamed_archived_and_restored(home: Path) -> None:
     assert not projects.find("Contracts").archived
 
 
+def test_the_menu_changes_the_shown_project_if_another_one_is_called_like_its_slug(home: Path) -> None:
+    projects.new("Leases")
+    projects.rename("Leases", "Leases 2026")
+    other = projects.new("leases").folder
+    app = menu(project="leases")
+    app.text_input(key="project.name").set_value("Old leases")
+    press(app, "project.rename")
+    press(menu(project="leases"), "project.archive")
+    shown = projects.find("Old leases")
+    assert (shown.slug, shown.archived) == ("leases", True)
+    assert (projects.find("leases").folder, projects.find("leases").archived) == (other, False)
+
+
 def test_export_states_the_size_of_the_models_and_gives_a_command_if_too_large(
     home: Path, seal: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
