@@ -16,7 +16,7 @@ from core.errors import CorpusError, RunError
 from core.importing import view as corpora
 from core.project_list import shared_home
 from core.projects import runs
-from core.projects.home import store_of
+from core.projects.home import kept_store
 from core.projects.view import unreadable
 from core.results import Evaluation
 from core.runs.store import Run, RunStore
@@ -164,7 +164,7 @@ def test_every_page_is_drawn_and_every_command_names_the_damaged_file(
     damaged, whole = (runs.get(selected[each]) for each in ("select", "random"))
     file = {"about.json": corpus.path, "roles.json": home}.get(name, damaged.path) / name
     damage(file, "zeros")
-    store_of.cache_clear()  # as after a restart, because handles remember what they read
+    kept_store.cache_clear()  # as after a restart, because handles remember what they read
     for page in PAGES:
         app = opened(page)
         assert not app.exception

@@ -39,7 +39,15 @@ def store() -> RunStore:
     return store_of(home())
 
 
-@lru_cache
 def store_of(folder: Path) -> RunStore:
     """Return the store of the runs in a project's folder."""
+    kept = kept_store(folder)
+    # The folder is missing if the project was removed, perhaps by another process, and a new one got the same slug.
+    kept.folder.mkdir(parents=True, exist_ok=True)
+    return kept
+
+
+@lru_cache
+def kept_store(folder: Path) -> RunStore:
+    """Return a store of the runs in a project's folder, the same one at each call. Use `store_of`."""
     return RunStore(folder, optioned=KINDS)

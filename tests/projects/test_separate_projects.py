@@ -179,6 +179,19 @@ def test_a_removed_project_leaves_only_its_entry_in_the_audit_log(two: tuple[Pat
         here()
 
 
+def test_a_new_project_may_have_the_name_of_a_removed_one(two: tuple[Path, Path]) -> None:
+    with within("leases"):
+        done("audit", corpus="landlords")
+    facade.remove("Leases")
+    facade.new("Leases")
+    with within("leases"):
+        assert not runs.listed()
+        mark = library().seal([sentence("The tenant pays .")], name="tenants", origin={}).fingerprint
+        done("audit", corpus=mark)
+        assert [run.manifest.kind for run in runs.listed()] == ["audit"]
+    facade.remove("Leases")
+
+
 def test_a_damaged_name_hides_no_project(two: tuple[Path, Path], home: Path) -> None:
     for data in (b"", b"[]", b'{"name": 3}', b'{"name": "\\u001b[2K", "archived": "yes"}'):
         (two[1] / projects.ABOUT).write_bytes(data)

@@ -110,7 +110,7 @@ class Stored:
 def use(folder: Path) -> None:
     """Make `folder` this process's home, and clear the cache of the previous home."""
     os.environ["WINNOW_HOME"] = str(folder)
-    home.store_of.cache_clear()
+    home.kept_store.cache_clear()
 
 
 def each(*calls: Callable[[], object]) -> None:
