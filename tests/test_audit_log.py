@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from datetime import datetime
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from core.kinds import KINDS
 from core.project_list import shared_home
 from core.projects import audit, removals
 from core.projects import runs as facade_runs
+from core.projects import view as projects
 from core.projects.home import store
 from core.runs import launch
 from core.runs.store import Run
@@ -276,6 +278,7 @@ def test_without_the_configured_log_no_action_is_done(
 ) -> None:
     run_id, marks = patients["20%"], {role: patients[role] for role in ("task", "domain")}
     runs, corpora = len(facade_runs.listed()), len(facade_corpora.listed())
+    packed = BytesIO(projects.export_bytes(projects.current()))
     monkeypatch.setenv("WINNOW_AUDIT", str(tmp_path))  # a folder
     actions: list[Callable[[], object]] = [
         lambda: done("add", path=str(files["task"]), name="again"),
@@ -288,11 +291,13 @@ def test_without_the_configured_log_no_action_is_done(
         lambda: facade_runs.cancel(run_id),
         lambda: audit.note_look([marks["task"]]),
         lambda: facade_corpora.open_sample("legal"),
+        lambda: projects.bring_in(packed, "mine.zip", "Copy"),
     ]
     for action in actions:
         with pytest.raises(ResourceError, match="audit log"):
             action()
     assert (len(facade_runs.listed()), len(facade_corpora.listed())) == (runs, corpora)
+    assert not projects.several()
     assert not (tmp_path / "S_C.txt").exists()
     app = opened_on("pages/4_Explore.py", run_id)
     assert [error.value for error in app.error if "audit log" in error.value]

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, Concatenate, ParamSpec, TypeVar
 
 from core import project_list as projects
-from core.audit_log import noted
+from core.audit_log import noted, ready
 from core.corpora import roles, uploads
 from core.corpora.library import Library
 from core.errors import ProjectError, RunBusy
@@ -168,6 +168,7 @@ def bring_in(file: IO[bytes], label: str, name: str = "") -> Project:
 
     Errors: ProjectError, ResourceError, RunBusy. After an error, no project remains.
     """
+    ready()  # before the project is made
     project = unpack.unpack(file, label, _root(), name)
     with noted("import", corpora=_corpora(project)):
         return project
