@@ -196,13 +196,15 @@ def open_sample(name: str) -> Project:
     Errors: ProjectError, RunBusy.
     """
     title = f"{name[:1].upper()}{name[1:]} sample"
-    if here := next((each for each in listed() if each.sample and each.name == title), None):
-        return here
-    _keep_own()
-    made = _as_sample(new(projects.free_name(title, listed())))
-    with within(made.slug):
-        corpora.open_sample(name)
-    return made
+    ready()  # before the project is made
+    project = next((each for each in listed() if each.sample and each.name == title), None)
+    if project is None:
+        _keep_own()
+        project = _as_sample(new(projects.free_name(title, listed())))
+    with within(project.slug):
+        if not corpora.roles():  # also if an error interrupted the import before
+            corpora.open_sample(name)
+    return project
 
 
 def _as_sample(project: Project) -> Project:

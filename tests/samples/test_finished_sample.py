@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from core import paths
-from core.errors import ProjectError, RunError
+from core.corpora.library import Library
+from core.errors import ProjectError, ResourceError, RunError
 from core.experiment import deliver, find_out, results
 from core.experiment import view as experiments
 from core.experiment.config import ExperimentConfig
@@ -107,6 +108,21 @@ def test_a_sample_beside_corpora_in_use_opens_in_a_separate_project(home: Path, 
         assert len(corpora.roles()) == 5
         assert f"The medical {caption}" in texts(opened("home.py", project=projects.current().slug))
     assert len(projects.listed()) == 2
+
+
+def test_a_sample_whose_import_failed_is_completed_when_it_is_opened_again(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: object, **options: object) -> None:
+        raise ResourceError("The disk is full.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Library, "seal", fail)
+        with pytest.raises(ResourceError):
+            projects.open_sample("legal")
+    with within(projects.open_sample("legal").slug):
+        assert len(corpora.roles()) == 5
+    assert [project.name for project in projects.listed()] == ["My first project", "Legal sample"]
 
 
 def test_an_address_without_a_project_opens_an_own_project_before_a_sample(home: Path) -> None:
