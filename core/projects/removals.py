@@ -16,7 +16,7 @@ from core.corpora import roles, uploads
 from core.corpora.corpus import ABOUT, Corpus
 from core.corpora.library import Library
 from core.errors import MissingCorpus, RunError
-from core.files import bytes_in
+from core.files import bytes_in, read_object
 from core.labelling import answers
 from core.paths import given_home, home, within
 from core.projects.home import library, store
@@ -211,8 +211,14 @@ def _alone(run: Run, store: RunStore) -> list[Run]:
 
 
 def _needed(run: Run) -> set[str]:
-    """Return the fingerprints of corpora and ids of runs that a run depends on. Its parent run is not included."""
+    """Return the fingerprints of corpora and ids of runs that a run depends on. Its parent run is not included.
+
+    An experiment or a study does not depend on the earlier analyses of its test set, which its result only lists.
+    """
     text = json.dumps([run.manifest.config, run.manifest.inputs])
+    if run.manifest.kind in ("experiment", "study") and (result := read_object(run.result_file)):
+        parts = {name: part for name, part in result.items() if name != "earlier"}
+        return set(_MARK.findall(f"{text} {json.dumps(parts)}"))
     return _named(run.result_file).union(_MARK.findall(text))
 
 

@@ -1,7 +1,7 @@
 """Which runs need a corpus, and that no running run loses its corpus."""
 
 import threading
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import CorpusError, RunError
 from core.experiment import deliver
+from core.experiment.ledger import earlier_analyses
 from core.importing import view as facade_corpora
 from core.kind import register
 from core.kinds import KINDS
@@ -22,7 +23,7 @@ from core.runs.store import Run, RunStore
 from core.runs.worker import execute
 from core.selection.result import SelectResult
 from tests.conftest import Command, Seal
-from tests.finished import SELECTED, as_running, corpora, finish
+from tests.finished import SELECTED, as_running, corpora, experiment, finish
 
 
 @pytest.fixture
@@ -230,6 +231,22 @@ def test_runs_that_other_runs_need_are_kept(home: Path, made: dict[str, Corpus])
     assert {run.id for run in runs.listed()} == {other.id, part.id}
     removals.remove_everything(other.id)
     assert runs.listed() == []  # although the run that started the child was removed before
+
+
+def test_a_later_experiment_on_the_same_test_set_is_kept(home: Path, made: dict[str, Corpus]) -> None:
+    lines = [("none", "", 0), ("tapt", "", 20)]
+    first, store = experiment(home, made, lines), RunStore(home)
+    later = finish(
+        home,
+        "experiment",
+        {**first.manifest.config, "seeds": (8, 9)},
+        lambda context: {**first.result(), "earlier": [asdict(each) for each in earlier_analyses(first, store)]},
+    )
+    assert [each["run"] for each in later.result()["earlier"]] == [first.id]
+    assert [run.id for run in removals.removal(first.id).runs] == [first.id]
+    removals.remove_everything(first.id)
+    assert [run.id for run in runs.listed("experiment")] == [later.id]
+    assert later.id in [run.id for run in removals.removal(later.result()["leaderboard"][0]["finetune_run"]).runs]
 
 
 def test_runs_of_a_removed_corpus_can_be_removed(home: Path, made: dict[str, Corpus]) -> None:
