@@ -25,9 +25,14 @@ def by_kind(runs: Iterable[Run], store: RunStore) -> Mapping[str, float]:
 
 
 def children_of(run: Run, store: RunStore) -> list[Run]:
-    """Return the runs whose results `run` used: its child runs, and finished runs that it reused."""
-    reused = {event.data["reused"] for event in run.events()[0] if event.kind == "note" and "reused" in event.data}
-    return [candidate for candidate in store.list() if candidate.manifest.parent == run.id or candidate.id in reused]
+    """Return the runs whose results `run` used: its child runs, finished runs that it reused, and unfinished runs.
+
+    Such an unfinished run was begun by another run. `run` then did the rest of its work.
+    """
+    events = run.events()[0]
+    used = {event.data["reused"] for event in events if event.kind == "note" and "reused" in event.data}
+    used |= {event.data["run"] for event in events if event.kind == "child"}
+    return [candidate for candidate in store.list() if candidate.manifest.parent == run.id or candidate.id in used]
 
 
 def _with_children(runs: Iterable[Run], store: RunStore) -> dict[str, Run]:

@@ -1,5 +1,7 @@
 """Runs that need child runs, and runs that need the same device."""
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from signal import SIGKILL
 from typing import Any
@@ -7,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.errors import Cancelled, RunError
-from core.runs import Run, RunContext, RunStore, device_lock, execute, run_or_reuse
+from core.runs import Run, RunContext, RunStore, device_lock, durations, execute, run_or_reuse
 from core.runs.lock import Lock
 from tests.runs.lifecycle_worker import crunch
 from tests.runs.lifecycle_worker import parent as parent_recipe
@@ -63,6 +65,31 @@ def test_a_parent_shows_the_progress_of_its_child_and_fails_with_it(store: RunSt
     unfinished = store.unfinished("c", {})
     assert unfinished is not None
     assert unfinished.state().state == "failed"
+
+
+def test_the_time_of_a_child_that_another_parent_began_is_counted_as_the_childs_time(store: RunStore) -> None:
+    def failing(context: RunContext) -> dict[str, object]:
+        raise RunError("stopped half-way.")
+
+    def working(context: RunContext) -> dict[str, object]:
+        time.sleep(0.5)
+        return {}
+
+    def execute_with(work: Callable[[RunContext], dict[str, object]]) -> Run:
+        run = create(store, key=work.__name__)
+        execute(run, lambda context: run_or_reuse(context, "part", {}, {}, work, versions={}, key="c").result())
+        return run
+
+    with pytest.raises(RunError, match="half-way"):
+        execute_with(failing)
+    run = execute_with(working)
+    part = store.finished("c", {})
+    assert part
+    assert part.manifest.parent != run.id
+    seconds = durations.by_kind([run], store)
+    assert seconds["part"] >= 0.5
+    assert seconds[run.manifest.kind] <= run.state().seconds - 0.499
+    assert durations.by_kind([run, part], store) == seconds
 
 
 def test_two_parents_at_once_share_one_child(store: RunStore) -> None:
