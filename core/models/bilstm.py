@@ -81,27 +81,29 @@ class FrozenStates:
         self.pieces = Pieces(tokenizer, min(max_length, longest(self.model, tokenizer)))
         self.layers: int = self.model.config.num_hidden_layers + 1
         self.size: int = self.model.config.hidden_size
-        self._kept: OrderedDict[str, Tensor] = OrderedDict()
+        # The keys are tokens, because sentences of a pasted text have no id, and equal texts may be cut differently.
+        self._kept: OrderedDict[tuple[str, ...], Tensor] = OrderedDict()
         self._bytes = 0
 
     def of(self, sentences: Sequence[Sentence]) -> Tensor:
         """Return the states of each word, `(b, l, layers, size)` float32; 0 at padding."""
-        states = {sentence.id: self._kept[sentence.id] for sentence in sentences if sentence.id in self._kept}
-        computed = self._computed(list({s.id: s for s in sentences if s.id not in states}.values()))
-        for id, value in computed.items():
-            self._kept[id] = value
+        asked = dict.fromkeys(sentence.tokens for sentence in sentences)
+        states = {tokens: self._kept[tokens] for tokens in asked if tokens in self._kept}
+        computed = self._computed([tokens for tokens in asked if tokens not in states])
+        for tokens, value in computed.items():
+            self._kept[tokens] = value
             self._bytes += value.nbytes
             while self._bytes > KEPT and len(self._kept) > 1:
                 self._bytes -= self._kept.popitem(last=False)[1].nbytes
         states |= computed
-        return pad_sequence([states[sentence.id].float() for sentence in sentences], batch_first=True)
+        return pad_sequence([states[sentence.tokens].float() for sentence in sentences], batch_first=True)
 
     @torch.inference_mode()
-    def _computed(self, sentences: Sequence[Sentence]) -> dict[str, Tensor]:
-        """Return the states of each sentence by its id, `(l, layers, size)` float16."""
+    def _computed(self, sentences: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Tensor]:
+        """Return the states of each sentence by its tokens, `(l, layers, size)` float16."""
         size = self.layers, self.size
-        states = {s.id: torch.zeros(len(s.tokens), *size, dtype=torch.float16) for s in sentences}
-        windows = [(s.id, window) for s in sentences for window in self.pieces.windows(s.tokens)]
+        states = {tokens: torch.zeros(len(tokens), *size, dtype=torch.float16) for tokens in sentences}
+        windows = [(tokens, window) for tokens in sentences for window in self.pieces.windows(tokens)]
         device = self.model.device
         n = TOGETHER.get(device.type, TOGETHER["cpu"])
         dtype = pick_dtype("auto", device, frozen=True) if device.type == "cuda" else torch.float32
@@ -115,9 +117,9 @@ class FrozenStates:
                     input_ids=ids.to(device), attention_mask=attend.to(device), output_hidden_states=True
                 )
             layers = torch.stack(output.hidden_states).half().cpu()
-            for line, (id, window) in enumerate(part):
+            for line, (tokens, window) in enumerate(part):
                 own = layers[:, line, np.array(window.first)].transpose(0, 1)
-                states[id][window.start : window.start + len(window.first)] = own
+                states[tokens][window.start : window.start + len(window.first)] = own
         return states
 
 

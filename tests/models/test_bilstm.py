@@ -216,3 +216,18 @@ def test_frozen_states_are_mixed_into_the_second_layer(monkeypatch: pytest.Monke
     assert torch.allclose(frozen.of(ROWS), alone, atol=2e-3)
     model.to("meta")
     assert frozen.model.device.type == model.device.type == "meta"  # the encoder moves with the tagger
+
+
+def test_frozen_states_belong_to_the_tokens_of_a_sentence_and_not_to_its_id() -> None:
+    """The sentences of a pasted text have no id, and two corpora may cut one text into different tokens."""
+    model = tagger(replace(SMALL, states="tiny")).eval()
+    pasted = [replace(row, id="") for row in ROWS]
+    found = model.predict(pasted)
+    assert [model.predict([row])[0].entities for row in pasted] == [each.entities for each in found]
+    assert model._states
+    one, other = model._states.of(
+        [replace(ROWS[0], id=""), replace(ROWS[0], id="", tokens=("Eva", *ROWS[0].tokens[1:]))]
+    )
+    assert not torch.equal(one, other)
+    (left, right) = (replace(ROWS[0], tokens=tokens) for tokens in (("U.S.", "law"), ("U", ".", "S", ".", "law")))
+    assert [model.features([each])["states"].shape[1] for each in (left, right)] == [2, 5]
