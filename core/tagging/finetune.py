@@ -348,8 +348,15 @@ def _self_train(
     from core.training.pseudo import self_train
 
     job.context.stage(f"learning from {job.corpus(config.unlabelled).name}, seed {seed}")
-    settings, stages = config.training(len(splits.train)), _stages(config, job, splits, seed)
-    return self_train(stages, tagger, epochs, train=splits.train, unlabelled=splits.unlabelled, settings=settings)
+    return self_train(
+        _stages(config, job, splits, seed),
+        tagger,
+        epochs,
+        train=splits.train,
+        unlabelled=splits.unlabelled,
+        settings=config.training(len(splits.train)),
+        weights=splits.weights,
+    )
 
 
 def _stages(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Stages":

@@ -138,17 +138,19 @@ def self_train(
     train: Sequence[Sentence],
     unlabelled: Sequence[Sentence],
     settings: Settings,
+    weights: Sequence[float] | None = None,
 ) -> Epochs:
     """Improve a tagger of L_C by pseudo-labels of `unlabelled` sentences. Return the record of the kept training.
 
     If a student is better, `tagger` gets the student's weights. Each student starts from the encoder. Each step has a
     batch of `train` and a batch of pseudo-labelled sentences. The student is trained for half as many epochs as a
-    tagger of L_C alone. epochs: record of the tagger's training on L_C. Errors: Cancelled, ResourceError.
+    tagger of L_C alone. epochs: record of the tagger's training on L_C. weights: factor of the loss of each sentence of
+    `train`, by default 1. Errors: Cancelled, ResourceError.
     """
     settings = settings.planned(len(train))
     settings = replace(settings, epochs=-(-settings.epochs // 2), max_steps=0)
     best, kept, seconds, number = stages.f1(tagger), epochs, epochs.seconds, 0
-    weights: tuple[float, ...] = WEIGHTS
+    factors: tuple[float, ...] = WEIGHTS
     for _ in range(ROUNDS):
         labelled = stages.label(tagger, unlabelled)
         n = sum(len(sentence.entities or ()) for sentence in labelled)
@@ -158,22 +160,22 @@ def self_train(
             )
             break
         students = dict[float, Stage]()
-        for weight in weights:
+        for factor in factors:
             number += 1
-            students[weight] = stages.train(
-                f"student{number}", train, settings, assisting=labelled, assisting_weight=weight
+            students[factor] = stages.train(
+                f"student{number}", train, settings, weights=weights, assisting=labelled, assisting_weight=factor
             )
         seconds += sum(student.epochs.seconds for student in students.values())
-        weight, student = max(students.items(), key=lambda item: item[1].f1)
+        factor, student = max(students.items(), key=lambda item: item[1].f1)
         better = student.f1 > best
         stages.report.note(
-            f"seed {stages.seed}: {n:,} entities have pseudo-labels. With loss weight {weight:g}, dev F1 is {best:.1f} "
+            f"seed {stages.seed}: {n:,} entities have pseudo-labels. With loss weight {factor:g}, dev F1 is {best:.1f} "
             f"without them and {student.f1:.1f} with them. They {'help' if better else 'do not help and are not used'}."
         )
         if not better:
             break
         tagger.load_state_dict(student.weights)
-        best, kept, weights = student.f1, student.epochs, (weight,)
+        best, kept, factors = student.f1, student.epochs, (factor,)
     return replace(kept, seconds=seconds)
 
 

@@ -16,6 +16,7 @@ from core.tagging import evaluations
 from core.tagging.config import FinetuneConfig
 from core.tagging.estimate import Speed, _finetune
 from core.text.sentence import Sentence
+from core.training import finetune as training
 from core.training import pseudo
 from tests.conftest import Seal, sentence
 from tests.homes import executed
@@ -50,6 +51,23 @@ def test_held_out_sentences_get_no_pseudo_labels(parts: dict[str, Any], monkeypa
     assert LEAK not in {row.text for row in read}
     assert "pseudo-labels" in " ".join(run.state().notes)
     assert "| unlabelled | text |" in (run.artifacts / "model" / "README.md").read_text(encoding="utf-8")
+
+
+def test_students_learn_with_the_class_weights_of_their_teacher(
+    parts: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, real = list[list[float]](), training.laid_out
+
+    def spy(train: Any, weights: Any, *rest: Any) -> object:
+        read.append(weights)
+        return real(train, weights, *rest)
+
+    monkeypatch.setattr(training, "laid_out", spy)
+    executed("finetune", {**parts["data"], "class_weights": "inverse"})
+    teacher, *students = read
+    assert len(set(teacher)) > 1
+    assert students
+    assert all(each == teacher for each in students)
 
 
 def test_names_of_lists_are_learnt_first(parts: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
