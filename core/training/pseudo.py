@@ -151,6 +151,7 @@ def self_train(
     settings = replace(settings, epochs=-(-settings.epochs // 2), max_steps=0)
     best, kept, seconds, number = stages.f1(tagger), epochs, epochs.seconds, 0
     factors: tuple[float, ...] = WEIGHTS
+    before = "without them"
     for _ in range(ROUNDS):
         labelled = stages.label(tagger, unlabelled)
         n = sum(len(sentence.entities or ()) for sentence in labelled)
@@ -170,12 +171,12 @@ def self_train(
         better = student.f1 > best
         stages.report.note(
             f"seed {stages.seed}: {n:,} entities have pseudo-labels. With loss weight {factor:g}, dev F1 is {best:.1f} "
-            f"without them and {student.f1:.1f} with them. They {'help' if better else 'do not help and are not used'}."
+            f"{before} and {student.f1:.1f} with them. They {'help' if better else 'do not help and are not used'}."
         )
         if not better:
             break
         tagger.load_state_dict(student.weights)
-        best, kept, factors = student.f1, student.epochs, (factor,)
+        best, kept, factors, before = student.f1, student.epochs, (factor,), "with those of the first round"
     return replace(kept, seconds=seconds)
 
 

@@ -127,6 +127,18 @@ def test_self_training_uses_a_student_only_if_dev_f1_rises(tmp_path: Path) -> No
     assert [step for name, _, step in report.metrics if name == "student1_dev_f1@1"] == [3, 6]  # half of four epochs
 
 
+def test_second_round_is_compared_with_the_labels_of_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tagger, epochs = own_training(tmp_path)
+    weights, f1s, report = dict(tagger.state_dict()), iter((20.0, 60.0, 50.0)), Recorder()
+    monkeypatch.setattr(Stages, "f1", lambda *_: 40.0)
+    monkeypatch.setattr(Stages, "label", lambda *_: TRAIN)
+    monkeypatch.setattr(Stages, "train", lambda *_, **__: pseudo.Stage(weights=weights, epochs=epochs, f1=next(f1s)))
+    self_train(stages(tmp_path, report), tagger, epochs, train=TRAIN, unlabelled=TEXT, settings=SETTINGS)
+    first, second = report.notes
+    assert "dev F1 is 40.0 without them and 60.0 with them. They help." in first
+    assert "dev F1 is 60.0 with those of the first round and 50.0 with them. They do not help" in second
+
+
 def test_bad_teacher_is_said_to_hurt_and_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The simulated teacher is sure that every word is a place."""
 
