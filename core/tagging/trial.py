@@ -38,12 +38,14 @@ class Text:
     """A text to try taggers on.
 
     name: name of its file, "" if it was pasted. left_out: number of paragraphs that were left out because the text has
-    more than `MOST` characters. blank: numbers of the pages of a PDF that have no text.
+    more than `MOST` characters. cut: True if only the beginning of the first paragraph was read, for the same reason.
+    blank: numbers of the pages of a PDF that have no text.
     """
 
     name: str
     paragraphs: tuple[Paragraph, ...]
     left_out: int = 0
+    cut: bool = False
     blank: tuple[int, ...] = ()
 
 
@@ -119,8 +121,8 @@ def _text(name: str, extract: Extract) -> Text:
     if not kept:
         scanned = " Its pages may be scanned: recognise their text (OCR) first." if extract.blank else ""
         raise ConfigError(f"{name or 'the text'}: there is no text to read.{scanned}")
-    left_out = len(extract.paragraphs) - len(kept)
-    return Text(name=name, paragraphs=tuple(kept), left_out=left_out, blank=tuple(extract.blank))
+    left_out, cut = len(extract.paragraphs) - len(kept), len(extract.paragraphs[0].text) > MOST
+    return Text(name=name, paragraphs=tuple(kept), left_out=left_out, cut=cut, blank=tuple(extract.blank))
 
 
 def find(model_runs: Sequence[str], text: Text, check: Callable[[], object] = lambda: None) -> dict[str, Found]:

@@ -197,6 +197,16 @@ def test_a_dropped_file_replaces_the_text_field_and_can_be_exported(taggers: tup
     assert "deed" in app.error[0].value
 
 
+def test_a_text_of_one_long_paragraph_is_said_to_be_cut(
+    taggers: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "MOST", 20)
+    for written, further in (("Px a Ly b b c Px a Ly", ""), ("Px a Ly b b c Px a Ly.\nPx", "; 1 paragraph left out")):
+        app = tried(taggers[0], file=("talk.txt", written.encode()))
+        assert f"The text was cut after 20 characters{further}. To read all of it" in app.warning[0].value
+    assert not tried(taggers[0], file=("talk.txt", b"Px a Ly b b c Px a L")).warning
+
+
 def leads_there(app: AppTest) -> bool:
     return any("Try it on a document" in link.proto.label for link in app.get("page_link"))
 

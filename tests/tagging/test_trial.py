@@ -99,7 +99,7 @@ def test_a_pdf_keeps_its_pages_and_a_file_without_text_is_refused(home: Path) ->
 def test_a_long_text_is_cut_at_a_paragraph(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "MOST", 10)
     text = trial.pasted("Seven.\nSeven.\nSeven.")
-    assert (len(text.paragraphs), text.left_out) == (1, 2)
+    assert (len(text.paragraphs), text.left_out, text.cut) == (1, 2, False)
 
 
 def test_the_process_finds_the_same_entities_as_a_run(
