@@ -1,11 +1,10 @@
 """An encoder's fingerprint: 24 hex digits of its weights, configuration and tokenizer."""
 
 from functools import lru_cache
-from pathlib import Path
 
 from core.isolated import Isolated, is_serving
 from core.models.hub import BUNDLED, TINY, folder_of, located
-from core.models.model_files import files, fingerprint_of
+from core.models.model_files import fingerprint_of, state
 
 _process = Isolated(__name__, "use the command line if you trust the model")
 
@@ -20,7 +19,7 @@ def fingerprint(name: str, *, allow_download: bool = False) -> str:
         return "tiny-1"
     if name == BUNDLED or not is_serving():
         return answer(name, allow_download=allow_download)
-    return _answer_isolated(name, _state(folder_of(name, allow_download=allow_download)))
+    return _answer_isolated(name, tuple(state(folder_of(name, allow_download=allow_download))))
 
 
 def answer(name: str, *, allow_download: bool = False) -> str:
@@ -30,12 +29,6 @@ def answer(name: str, *, allow_download: bool = False) -> str:
 
 
 @lru_cache(maxsize=32)
-def _answer_isolated(name: str, state: tuple[object, ...]) -> str:
-    """Return the fingerprint, computed in a separate process. state: see `_state`; a part of the cache key."""
+def _answer_isolated(name: str, at: tuple[object, ...]) -> str:
+    """Return the fingerprint, computed in a separate process. at: state of the folder, a part of the cache key."""
     return str(_process.ask(name, name=name))
-
-
-def _state(folder: Path) -> tuple[object, ...]:
-    """Return a value that changes if a file of the encoder changes."""
-    stats = ((file, file.stat() if file.exists() else None) for file in files(folder))
-    return tuple((str(file), stat and (stat.st_mtime_ns, stat.st_size)) for file, stat in stats)

@@ -69,13 +69,15 @@ def state(folder: Path) -> list[tuple[object, ...]]:
 
 
 def file_digest(file: Path) -> str:
-    """Return the SHA-256 of a file, cached until the file is modified."""
-    return _digest(file, file.stat().st_mtime_ns)
+    """Return the SHA-256 of a file, cached until the file is modified or replaced."""
+    # A copy may keep the time of modification (`cp -p`, `tar`, `rsync -a`), so use the time of change (ctime), too.
+    at = file.stat()
+    return _digest(file, (at.st_ino, at.st_size, at.st_mtime_ns, at.st_ctime_ns))
 
 
 @lru_cache(maxsize=256)
-def _digest(file: Path, changed: int) -> str:
-    """Return the SHA-256 of a file. changed: its time of modification, a part of the cache key."""
+def _digest(file: Path, changed: tuple[int, ...]) -> str:
+    """Return the SHA-256 of a file. changed: its inode, size and times, a part of the cache key."""
     digest = sha256()
     with file.open("rb") as stream:
         while block := stream.read(1 << 22):

@@ -59,16 +59,16 @@ def answer(name: str, folder: str) -> None:
     refuse_misfit(name, Path(folder))
 
 
-_State = tuple[Path, int, int]
+_State = tuple[Path, int, int, int]
 
 
 def _states(folder: Path, *names: str) -> tuple[_State, ...]:
-    """Return each existing file with its modification time and its size, to detect changes."""
+    """Return each existing file with its size and its times of modification and of change, to detect changes."""
     states = []
     for file in (folder / name for name in names):
         with suppress(OSError):
             about = file.stat()
-            states.append((file, about.st_mtime_ns, about.st_size))
+            states.append((file, about.st_size, about.st_mtime_ns, about.st_ctime_ns))
     return tuple(states)
 
 

@@ -16,6 +16,7 @@ from transformers import AutoModel, AutoModelForTokenClassification, AutoTokeniz
 from transformers.integrations import hub_kernels
 
 from core.errors import ModelError
+from core.models import fingerprint as fingerprints
 from core.models import hub
 from core.models.fingerprint import fingerprint
 from core.models.mlm import _head_in_file
@@ -86,6 +87,21 @@ SPOILT: dict[str, Callable[[Path], None]] = {
     "endless weights": endless,
     "a folder called tokenizer_x": lambda folder: (folder / "tokenizer_x").mkdir(),
 }
+
+
+@pytest.mark.parametrize("serving", [False, True])
+def test_fingerprint_changes_if_a_copy_keeps_size_and_time(
+    folder: Path, serving: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`cp -p`, `tar` and `rsync -a` keep the time of modification, and weights of one architecture have one size."""
+    monkeypatch.setattr(fingerprints, "is_serving", lambda: serving)
+    monkeypatch.setattr(fingerprints._process, "ask", lambda *_, name: fingerprints.answer(name))
+    before, weights = fingerprint(str(folder)), folder / "model.safetensors"
+    at, data = weights.stat(), bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(data)
+    os.utime(weights, ns=(at.st_atime_ns, at.st_mtime_ns))
+    assert fingerprint(str(folder)) != before
 
 
 def used(folder: Path) -> None:
