@@ -118,10 +118,10 @@ def _outcome(text: Text, found: Mapping[str, Found], names: Mapping[str, str]) -
     if text.blank:
         st.warning(f"{count(len(text.blank), 'page')} without text (scanned?): recognise the text (OCR) first.")
     if text.left_out or text.cut:
-        further = f"; {count(text.left_out, 'paragraph')} left out" if text.left_out else ""
         st.warning(
-            f"The text was cut after {trial.MOST:,} characters{further}. To read all of it, import it on Corpora and"
-            " use the command `predict`."
+            f"The text was cut after {trial.MOST:,} characters"
+            + (f"; {count(text.left_out, 'paragraph')} left out" if text.left_out else "")
+            + ". To read all of it, import it on Corpora and use the command `predict`."
         )
     note_differences(names, list(found))
     types, least = _filters(found)
