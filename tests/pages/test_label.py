@@ -178,6 +178,15 @@ def test_a_refused_answer_is_not_asked_for_again(roles: dict[str, str], monkeypa
     assert editor._store(run, outbox) == 0
 
 
+def test_the_browser_cuts_a_text_with_emoji_into_the_same_words(roles: dict[str, str], seal: Seal) -> None:
+    text = "😀 Ann paid 𝕏, and Bo 🧑‍💻 too ."
+    run = runs.execute("draw", {"task": seal([text, *TEXTS[:3]], "odd").fingerprint}).id
+    task = next(each for each in labelling.to_label(run) if each.sentence.text == text)
+    units = text.encode("utf-16-le")  # JavaScript counts the two-byte units of UTF-16
+    places = editor._task(task)["places"]
+    assert [units[2 * start : 2 * end].decode("utf-16-le") for start, end in places] == list(task.sentence.tokens)
+
+
 def test_labels_stay_reachable_if_an_old_training_set_is_removed(roles: dict[str, str], seal: Seal) -> None:
     old = seal([sentence("Acme pays", [(0, 1, "ORG")])], "old", labelled=True).fingerprint
     corpora.set_role("train", old)

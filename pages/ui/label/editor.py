@@ -1,6 +1,8 @@
 """The editor with which the user labels entities in the browser, and the progress of the queue."""
 
+from collections.abc import Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import streamlit as st
@@ -90,10 +92,16 @@ def _task(task: labelling.Task) -> dict[str, Any]:
     return {
         "text": sentence.text,
         "place": sentence.place,
-        "places": token_places(sentence.text, sentence.tokens),
+        "places": _in_javascript(sentence.text, token_places(sentence.text, sentence.tokens)),
         "spans": [[entity.start, entity.end, entity.type] for entity in sentence.entities or ()],
         "why": list(task.queued.why),
     }
+
+
+def _in_javascript(text: str, places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return places in a text as JavaScript counts them: a character above U+FFFF, such as an emoji, counts twice."""
+    before = list(accumulate((1 + (char > "\uffff") for char in text), initial=0))
+    return [(before[start], before[end]) for start, end in places]
 
 
 def _handled(run_id: str) -> dict[str, int]:
