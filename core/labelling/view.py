@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -168,11 +169,12 @@ class _Imported:
 def import_labels(run_id: str, path: Path, annotator: str = "") -> ImportedLabels:
     """Store the labels in a file of a labelling tool as answers about a queue, and return counts of the sentences.
 
-    Sentences are found in the queue by the id of their text. annotator: name to store with labels that have no
-    annotator in the file. If the file names several annotators, the answers of each are stored under their name. If the
-    file has other tokens for a text, its labels are mapped to the tokens of the queue. A second import of the same file
-    changes nothing. Errors: ReadError, PathError; OptionsError if the user must first choose how to read the file;
-    ConfigError for an annotator's name that is not allowed.
+    Sentences are found in the queue by the id of their text. If no sentence has this id, blanks are ignored, because a
+    CoNLL file does not show where the text had blanks. annotator: name to store with labels that have no annotator in
+    the file. If the file names several annotators, the answers of each are stored under their name. If the file has
+    other tokens for a text, its labels are mapped to the tokens of the queue. A second import of the same file changes
+    nothing. Errors: ReadError, PathError; OptionsError if the user must first choose how to read the file; ConfigError
+    for an annotator's name that is not allowed.
     """
     names = readers.annotators(path)
     several, found = len(names) > 1, _Imported()
@@ -195,13 +197,14 @@ def _import(run_id: str, path: Path, options: ReadOptions, annotator: str, found
     """Store the labels of one annotator as answers, and add the sentences to `found`."""
     run, sentences = store().get(run_id), to_label(run_id)
     places = {task.sentence.id: place for place, task in enumerate(sentences)}
+    alike = _without_blanks(sentences)
     suggestions = [tuple(sorted(task.sentence.entities or ())) for task in sentences]
     new: dict[int, tuple[Entity, ...]] = {}
     report = ReadReport()
     for row in readers.read(path, options, report=report):
         if row.entities is None:
             continue
-        if (place := places.get(row.id)) is None:
+        if (place := places.get(row.id, alike.get("".join(row.text.split())))) is None:
             found.unknown.add(row.id)
         else:
             new[place] = tuple(_recut(row, sentences[place].sentence).entities or ())
@@ -219,6 +222,14 @@ def _import(run_id: str, path: Path, options: ReadOptions, annotator: str, found
     found.labelled |= new.keys()
     found.changed |= before.keys() & new.keys() - same
     found.suggested |= {place for place in new if suggestions[place] and new[place] == suggestions[place]}
+
+
+def _without_blanks(sentences: Sequence[Task]) -> dict[str, int]:
+    """Return {text without blanks: position in the queue}, without texts of several sentences."""
+    found = defaultdict[str, list[int]](list)
+    for place, task in enumerate(sentences):
+        found["".join(task.sentence.text.split())].append(place)
+    return {text: places[0] for text, places in found.items() if len(places) == 1}
 
 
 def reopen_flagged(run_id: str, annotator: str) -> None:

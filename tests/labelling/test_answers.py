@@ -401,6 +401,35 @@ def test_labels_that_are_exported_and_imported_again_are_the_same(
     assert view.answered(queued).labelled == before
 
 
+@pytest.mark.parametrize("tool", tasks.ENDINGS)
+def test_labels_come_back_for_text_with_marks_directly_after_words(seal: Seal, tool: str, tmp_path: Path) -> None:
+    texts = [
+        "Acme-Di (the owner's heir) pays: $5.",
+        "Bo's tenant moved out, in May (early).",
+        "“Flo”, of Leeds, sold the house.",
+        "In all: seven rooms, etc.",
+    ]
+    run = runs.execute("draw", {"task": seal(texts, "task").fingerprint}).id
+    view.answer(run, [sent(n, n, (0, 1, "ORG"), (2, 5, "PARTY")) for n in range(4)])
+    file = tmp_path / f"labelled{tasks.ENDINGS[tool]}"
+    view.export_labelled(run, file, tool)
+    before = view.answered(run).labelled
+    view.answer(run, [sent(4 + n, n, action="reopen") for n in range(4)])
+    found = view.import_labels(run, file)
+    assert (found.labelled, found.unknown) == (4, 0)
+    assert view.answered(run).labelled == before
+
+
+def test_a_text_that_is_two_sentences_without_blanks_is_not_guessed(seal: Seal, tmp_path: Path) -> None:
+    rows = [sentence("Now here , Bo pays .", [(3, 4, "ORG")]), sentence("Nowhere, Bo pays .", [(2, 3, "DATE")])]
+    copies = [replace(row, entities=()) for row in rows]
+    run = runs.execute("review", {"corpus": seal([*rows, *copies], "own", labelled=True).fingerprint}).id
+    file = tmp_path / "labelled.conll"
+    file.write_text("".join(f"{token}\tO\n" for token in ("Nowhere", ",", "Bo", "pays", ".")), "utf-8")
+    found = view.import_labels(run, file)
+    assert (found.labelled, found.unknown) == (0, 1)
+
+
 def test_types_and_guidelines_are_kept_in_the_project(queued: str, home: Path) -> None:
     assert view.types(queued) == ["ORG"]
     view.add_type("DATE")
