@@ -37,6 +37,7 @@ from core.stats.power_law import Step, next_step
 from core.tagging import evaluations
 from core.tagging import view as taggers
 from core.tagging.evaluations import FinetuneResult
+from core.tagging.result import complete_config
 from core.text.cut import learn, over_tokens, recut
 from core.text.sentence import Entity, Prediction, Sentence
 
@@ -635,7 +636,7 @@ def next_labels(points: Sequence[Point]) -> dict[int, Step]:
 
 def _settings(run: Run) -> dict[str, object]:
     """Return the options of a tagger's run, without its training set."""
-    return {name: value for name, value in run.manifest.config.items() if name != "train"}
+    return {name: value for name, value in complete_config(run).items() if name != "train"}
 
 
 def retraining(train: str) -> dict[str, object] | None:

@@ -318,7 +318,7 @@ def collapsed_seeds(run: Run) -> list[int]:
 
 def config_differences(a: Run, b: Run) -> list[OptionDifference]:
     """Return the options in which two runs differ. Corpora are compared by fingerprint."""
-    config_a, config_b = _complete(a), _complete(b)
+    config_a, config_b = complete_config(a), complete_config(b)
     return [
         OptionDifference(option=name, a=config_a.get(name), b=config_b.get(name))
         for name in dict.fromkeys((*config_a, *config_b))
@@ -343,11 +343,11 @@ _SAME_ANYWAY = ("init", "weights", "allow_download")
 
 def _settings(run: Run) -> Mapping[str, object]:
     """Return the config of a run. For options that the user left to the preset, return the value that the run used."""
-    own = {name: value for name, value in _complete(run).items() if value is not None}
+    own = {name: value for name, value in complete_config(run).items() if value is not None}
     return {**read(run).settings, **own}
 
 
-def _complete(run: Run) -> Mapping[str, object]:
+def complete_config(run: Run) -> Mapping[str, object]:
     """Return the config of a `finetune` run, with the defaults of options that did not exist when it was made."""
     later = [name for name in FinetuneConfig.model_fields if name not in run.manifest.config]
     defaults = {name: FinetuneConfig.model_fields[name].get_default(call_default_factory=True) for name in later}

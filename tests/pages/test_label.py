@@ -128,6 +128,10 @@ def test_test_scores_are_drawn_by_number_of_labels_with_their_intervals(home: Pa
     assert drawn["error_y"]["array"] == pytest.approx([p.interval[1] - p.mean for p in (first, second)])
     assert f"{first.interval[0]:.1f} to {first.interval[1]:.1f}" in texts(app)
     assert "<i>" not in json.dumps(drawn)
+    older = store().get(first.run)
+    known = {name: value for name, value in older.manifest.config.items() if name not in ("first", "distant")}
+    older.manifest = replace(older.manifest, config=known)  # as if made before these options existed
+    assert labelling.curve() == [first, second]
 
 
 def test_the_gain_of_further_labels_is_estimated_from_three_sizes() -> None:
