@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self, TypedDict, Unpack
+from typing import Any, Literal, Self, TypedDict, Unpack, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -141,16 +141,28 @@ def fields_with(config: type[Config], trait: Literal["corpus", "hidden"]) -> lis
 def checked(name: str, options: Mapping[str, object], config: type[Config]) -> dict[str, object]:
     """Check nested options such as those of the stage `pretrain`. Return the given options, without defaults, as JSON.
 
-    name: name of the stage, for error messages. Errors: ConfigError that names the stage and the option.
+    A list may be given as one text with commas, as on the command line. name: name of the stage, for error messages.
+    Errors: ConfigError that names the stage and the option.
     """
     may = [key for key in config.model_fields if key not in fields_with(config, "hidden")]
     if wrong := [key for key in options if key not in may]:
         raise ConfigError(f"{name}.{wrong[0]}: is not an option here; choose among {', '.join(may)}.")
     try:
-        values = config.parse(options).model_dump(mode="json")
+        values = config.parse(_with_lists(options, config)).model_dump(mode="json")
     except ConfigError as error:
         raise ConfigError(f"{name}.{error}") from error
     return {key: values[key] for key in options if key in values}  # leave out options that `model_dump` excludes
+
+
+def _with_lists(options: Mapping[str, object], config: type[Config]) -> dict[str, object]:
+    """Return the options. Split a text at its commas if the option is a list."""
+    lists = {name for name, field in config.model_fields.items() if get_origin(field.annotation) is tuple}
+    return {
+        name: tuple(part.strip() for part in value.split(",") if part.strip())
+        if name in lists and isinstance(value, str)
+        else value
+        for name, value in options.items()
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,17 +28,17 @@ def command(kind: str, options: Mapping[str, object]) -> str:
             continue
         if name in known.positional:
             shown = _shown if name in references else str
-            words += [shown(value)] if isinstance(value, str) else map(str, value)
+            words += [shown(value)] if isinstance(value, str) else map(_item, value)
         elif kind == "select" and name == "domain":
             words += _domain(value)
         elif name == "options":
             usual = strategy_options(str(options.get("strategy", DEFAULT_STRATEGY)), {}).model_dump(mode="json")
             value = {key: item for key, item in value.items() if item != usual.get(key)}
-            words += [part for key, item in value.items() for part in (flag(name), f"{key}={item}")]
+            words += [part for pair in pairs(value) for part in (flag(name), pair)]
         elif isinstance(value, dict):
-            words += [part for key, item in flat(value) for part in (flag(name), f"{key}={item}")]
+            words += [part for pair in pairs(value) for part in (flag(name), pair)]
         elif isinstance(value, tuple):
-            shown = _shown if name in references else str
+            shown = _shown if name in references else _item
             words += [part for item in value for part in (flag(name), shown(item))]
         elif isinstance(value, bool):
             words.append(flag(name, on=value))
@@ -92,13 +92,18 @@ def flag(name: str, *, on: bool = True) -> str:
     return ("--" if on else "--no-") + singular.replace("_", "-")
 
 
-def flat(options: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield (name, value) of nested options; dots join names: {knn: {neighbours: 10}} gives ("knn.neighbours", 10)."""
-    for key, value in options.items():
+def pairs(options: Mapping[str, object]) -> Iterator[str]:
+    """Yield nested options as NAME=VALUE: for {knn: {neighbours: 10}}, `knn.neighbours=10`. Commas join lists."""
+    for name, value in options.items():
         if isinstance(value, dict):
-            yield from ((f"{key}.{inner}", item) for inner, item in flat(value))
+            yield from (f"{name}.{pair}" for pair in pairs(value))
         else:
-            yield key, value
+            yield f"{name}={','.join(map(str, value)) if isinstance(value, list | tuple) else value}"
+
+
+def _item(value: object) -> str:
+    """Return a value of a list. Double quotes keep the command line from splitting it at its commas."""
+    return f'"{value}"' if "," in str(value) else str(value)
 
 
 def _shown(fingerprint: str) -> str:

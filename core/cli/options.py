@@ -19,8 +19,9 @@ from core.projects import runs
 Options = dict[str, object]
 Command = TypeVar("Command", bound=Callable[..., object])
 _YES_OR_NO = (bool, bool | None)
-# Separators of values and of NAME=VALUE pairs. COMMA_BEFORE_NAME does not split the value of `k=1,5`.
-COMMA, COMMA_BEFORE_NAME = re.compile(","), re.compile(r",(?=\s*[\w.-]+=)")
+# Separators of values and of NAME=VALUE pairs. COMMA does not split a value in double quotes, such as "Smith, J.txt".
+# COMMA_BEFORE_NAME does not split the value of `k=1,5`.
+COMMA, COMMA_BEFORE_NAME = re.compile(r',(?=(?:[^"]*"[^"]*")*[^"]*$)'), re.compile(r",(?=\s*[\w.-]+=)")
 
 
 class _Corpus(click.ParamType[str]):
@@ -54,19 +55,24 @@ FILE, FOLDER = _Here(dir_okay=False), _Here(file_okay=False)  # types of options
 def several(context: click.Context, param: click.Parameter, typed: Sequence[str]) -> tuple[str, ...]:
     """Return the values of a repeatable option. Users may repeat the option, separate values by commas, or both.
 
-    The name of an existing corpus or file is not split at its commas. This is a `callback` of click.
+    The name of an existing corpus or file is not split at its commas, nor is a value in double quotes. This is a
+    `callback` of click.
     """
     may_be_whole = param.type is CORPUS or isinstance(param.type, click.Path)
     whole = {corpus.name for corpus in corpora.listed()} if may_be_whole and "," in "".join(typed) else set()
     parted = (
         [text] if may_be_whole and (text in whole or Path(text).exists()) else _parts(text, COMMA) for text in typed
     )
-    return tuple(part for parts in parted for part in parts)
+    return tuple(_unquoted(part) for parts in parted for part in parts)
 
 
 def several_pairs(context: click.Context, param: click.Parameter, typed: Sequence[str]) -> tuple[str, ...]:
     """Return the NAME=VALUE pairs of a repeatable option, as `several` does. Here, values may contain commas."""
     return tuple(part for text in typed for part in _parts(text, COMMA_BEFORE_NAME))
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text
 
 
 def _parts(text: str, separator: re.Pattern[str]) -> list[str]:

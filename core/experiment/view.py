@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,7 +58,7 @@ def stage_options(lines: Iterable[str], before: Mapping[str, Options] | None = N
     An option of a strategy also names the strategy: `strategies.knn.neighbours=10`. before: earlier options; a line
     adds an option or replaces its earlier value. Errors: ConfigError.
     """
-    options = {stage: dict(before[stage]) for stage in STAGES if before and stage in before}
+    options = {stage: deepcopy(before[stage]) for stage in STAGES if before and stage in before}
     for line in filter(None, map(str.strip, lines)):
         stage, _, rest = line.partition(".")
         if stage not in STAGES:

@@ -62,6 +62,7 @@ ASKED: dict[str, dict[str, Any]] = {
         "repeat": "pipeline",
         "finetune": {"epochs": 2, "patience": 3},
         "pretrain": {"epochs": 1},
+        "select": {"keep": ["near_duplicate", "too_short"]},
     },
     "rare options": {
         "arms": ("none", "transfer:away", "random2low:30%", "skl:3", "lpft"),
@@ -114,15 +115,16 @@ def test_the_form_that_decides_has_all_options_of_the_experiment_and_more_replic
     assert preferences.expert() == (what == "rare options")
 
 
-@pytest.mark.parametrize("of_selection", [{}, {"select": {"keep": ["near_duplicate"]}}], ids=["plain", "own"])
+@pytest.mark.parametrize("of_selection", [{}, {"min_tokens": 3}], ids=["plain", "own"])
 def test_settings_of_the_latest_experiment_on_these_corpora_can_be_filled_in(
-    of_selection: Mapping[str, Any],
+    of_selection: Mapping[str, int],
     made: dict[str, str],
     started_runs: Started,
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    chosen = {"arms": ("none", "random", "classifier"), "budgets": ("9",), **of_selection}
+    chosen = {"arms": ("none", "random", "classifier"), "budgets": ("9",)}
+    chosen |= {"select": of_selection} if of_selection else {}
     monkeypatch.setattr(find_out, "choice_options", lambda: chosen)
     base = {name: value for name, value in EXPERIMENT.items() if name not in ("arms", "budgets", "encoder")}
     asked = {
@@ -143,7 +145,7 @@ def test_settings_of_the_latest_experiment_on_these_corpora_can_be_filled_in(
     if of_selection:
         app.checkbox(key="training.experiment.same").check().run()
         press(app, "training.start")
-        assert parsed(started_runs[-1][1]) == parsed({**asked, **of_selection})
+        assert parsed(started_runs[-1][1]) == parsed({**asked, "select": {**asked["select"], **of_selection}})
 
 
 def test_the_button_tells_the_planned_time_and_opens_the_form(
