@@ -124,12 +124,13 @@ def test_a_run_on_a_cluster_can_be_resumed_elsewhere(
     assert run.state().seconds == pytest.approx(140)  # the sum of both attempts
     app = opened(SELECTION)
     # A run that was computed here is resumed here.
-    assert not any(box.key == "selection.run.where" for box in app.selectbox)
+    where = f"selection.run.{run.id}.where"
+    assert where not in [box.key for box in app.selectbox]
     Where(on="ray:head:6379").keep(run.path)
     app = opened(SELECTION)
     resumed = list[tuple[str, str]]()
     monkeypatch.setattr(runs, "resume", lambda run_id, on, agreed: resumed.append((run_id, on)))
-    app.selectbox(key="selection.run.where").select("local")
+    app.selectbox(key=where).select("local")
     press(app, "selection.run.resume")
     assert resumed == [(run.id, "local")]
     with EventLog(run.events_file) as log:
@@ -138,6 +139,31 @@ def test_a_run_on_a_cluster_can_be_resumed_elsewhere(
     app = opened(SELECTION)
     assert "selection.run.resume" not in keys(app)  # resuming would fail again
     assert len(app.error) == 1
+
+
+def test_place_and_consent_of_one_run_are_not_taken_over_by_the_next(
+    selection: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user who looks at one run, and then resumes another one, resumes it in its own place and with its own consent.
+
+    Otherwise its sentences could go to the cluster of the other run.
+    """
+    failed: Happened = ("failed", {"error": "the head is gone"})
+    one, other = (selection(STARTED, failed, active=False, budget=budget) for budget in ("7", "8"))
+    for run, place in ((one, "ray:one:6379"), (other, "ray:other:6379")):
+        Where(on=place).keep(run.path)
+        run.brought_file.touch()
+    resumed = list[tuple[str, str]]()
+    monkeypatch.setattr(runs, "resume", lambda run_id, on, agreed: resumed.append((run_id, on)))
+    app = opened_on(SELECTION, one.id)
+    assert app.button(key="selection.run.resume").disabled
+    next(box for box in app.checkbox if "agree" in box.label).check().run()
+    assert not app.button(key="selection.run.resume").disabled
+    app.selectbox(key=f"selection.which.{one.id}").set_value(other.id).run()
+    assert app.button(key="selection.run.resume").disabled
+    next(box for box in app.checkbox if "agree" in box.label).check().run()
+    press(app, "selection.run.resume")
+    assert resumed == [(other.id, "ray:other:6379")]
 
 
 def test_home_lists_eight_runs_with_their_outcome_or_all(made: dict[str, Corpus], home: Path) -> None:
