@@ -57,7 +57,7 @@ def _item(one: Check, key: str, here: str, cures: Cures) -> None:
 
 
 def gate(found: Sequence[Check], key: str, *, here: str = "", cures: Cures | None = None) -> tuple[bool, bool]:
-    """Show the items and, if one is red, ask for consent.
+    """Show the items and, if one is red, ask for consent. Ask again if other items are red.
 
     Return two values: True if the run may start, and True if it starts despite red items.
     """
@@ -67,5 +67,7 @@ def gate(found: Sequence[Check], key: str, *, here: str = "", cures: Cures | Non
         return True, False
     if any(one.final for one in red):
         return False, False
+    if st.session_state.get(f"{key}.red") != (asked := [one.sentence for one in red]):
+        st.session_state[f"{key}.red"], st.session_state[f"{key}.anyway"] = asked, False
     anyway = st.checkbox("Run anyway, although the data check has red items", key=f"{key}.anyway")
     return anyway, anyway

@@ -84,6 +84,24 @@ def test_training_starts_a_run_that_the_data_check_refuses_only_with_consent(
     assert started == [("finetune", True)]
 
 
+def test_consent_to_one_red_item_is_no_consent_to_another(seal: Seal) -> None:
+    for role, seed in (("train", 1), ("domain", 2)):
+        labels = [sentence(text, [(0, 1, "PARTY")]) for text in contracts(20, seed=seed)]
+        corpora.set_role(role, seal(labels, role, labelled=True).fingerprint)
+    train = corpora.roles()["train"]
+    none = seal([sentence(text, []) for text in contracts(20, seed=3)], "none", labelled=True).fingerprint
+    corpora.set_role("dev", none)
+    app = opened("pages/5_Training.py")
+    app.checkbox(key="training.anyway").check().run()
+    app.text_input(key="training.finetune.seeds").input("1, 2").run()
+    assert app.checkbox(key="training.anyway").value
+    app.selectbox(key=f"training.finetune.dev.{none}").set_value(train)
+    app.selectbox(key="training.finetune.test.None").set_value(none).run()
+    assert "The test set has no entity" in seen(app)
+    assert not app.checkbox(key="training.anyway").value
+    assert app.button(key="training.start").disabled
+
+
 def test_training_page_offers_a_valid_budget_for_one_that_is_too_large(
     seal: Seal, started: list[tuple[str, bool]]
 ) -> None:
