@@ -3,7 +3,7 @@
 Pasted text is never written to disk, and no run is made. A file is on disk only while its reader needs it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, BinaryIO, Literal, cast
@@ -62,6 +62,11 @@ class Span:
     end: int
     type: str
     confidence: float
+
+    @property
+    def place(self) -> tuple[int, int, int, str]:
+        """Paragraph, start, end and type: equal for an entity that two taggers found."""
+        return self.paragraph, self.start, self.end, self.type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,10 +172,12 @@ def _spans(number: int, at: int, cleaned: str, own: str, entities: Iterable[Sequ
         yield Span(paragraph=number, start=at + start, end=at + stop, type=type, confidence=confidence)
 
 
-def kept(found: Found, types: Iterable[str], least: float) -> Found:
-    """Return the found entities that have one of these types and at least the confidence `least`."""
-    spans = tuple(span for span in found.spans if span.type in set(types) and span.confidence >= least)
-    return Found(types=found.types, spans=spans)
+def kept(side: Iterable[Compared], types: Collection[str], least: float) -> list[Compared]:
+    """Return the entities of one tagger that have one of these types and at least the confidence `least`.
+
+    Compare the taggers before: an entity that is left out must not look as if its tagger had found nothing there.
+    """
+    return [one for one in side if one.span.type in types and one.span.confidence >= least]
 
 
 def compared(found: Sequence[Found]) -> list[list[Compared]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from core.corpora.documents.extract import sound
 from core.corpora.writers import harmless
 from core.projects.audit import exporting
-from core.tagging.trial import Compared, Found, Text, compared
+from core.tagging.trial import Compared, Text
 
 if TYPE_CHECKING:
     from docx.text.paragraph import Paragraph as WordParagraph
@@ -38,24 +38,24 @@ class Row:
 
 
 @exporting
-def csv(model_runs: Sequence[str], text: Text, found: Sequence[Found], names: Mapping[str, str]) -> bytes:
+def csv(model_runs: Sequence[str], text: Text, sides: Sequence[Sequence[Compared]], names: Mapping[str, str]) -> bytes:
     """Return a CSV file with one row per entity and tagger. Text that looks like a formula is escaped.
 
-    found: entities of each run's tagger, in the order of `model_runs`. names: {run: name of its tagger}.
+    sides: entities of each run's tagger, in the order of `model_runs`. names: {run: name of its tagger}.
     """
     out = StringIO()
     writer = tables.DictWriter(out, list(Row.__dataclass_fields__), lineterminator="\n")
     writer.writeheader()
-    for row in _rows(model_runs, text, found, names):
+    for row in _rows(model_runs, text, sides, names):
         writer.writerow({name: harmless(value) for name, value in asdict(row).items()})
     return out.getvalue().encode("utf-8-sig")  # Excel recognises UTF-8 only if the file has a byte order mark.
 
 
 @exporting
-def json(model_runs: Sequence[str], text: Text, found: Sequence[Found], names: Mapping[str, str]) -> bytes:
+def json(model_runs: Sequence[str], text: Text, sides: Sequence[Sequence[Compared]], names: Mapping[str, str]) -> bytes:
     """Return a JSON file with the paragraphs of the text and their entities. Arguments: see `csv`."""
     entities: list[list[dict[str, object]]] = [[] for _ in text.paragraphs]
-    for row in _rows(model_runs, text, found, names):
+    for row in _rows(model_runs, text, sides, names):
         entity = {name: value for name, value in asdict(row).items() if name not in ("paragraph", "page")}
         entities[row.paragraph - 1].append(entity)
     paragraphs = [
@@ -67,21 +67,22 @@ def json(model_runs: Sequence[str], text: Text, found: Sequence[Found], names: M
 
 
 @exporting
-def docx(model_runs: Sequence[str], text: Text, found: Sequence[Found], names: Mapping[str, str]) -> bytes:
+def docx(model_runs: Sequence[str], text: Text, sides: Sequence[Sequence[Compared]], names: Mapping[str, str]) -> bytes:
     """Return the text as a Word document; each entity is highlighted and has a comment. Arguments: see `csv`.
 
     An entity that both taggers found has only one comment.
     """
     from docx import Document
 
-    document, sides = Document(), compared(found)
+    document, places = Document(), set[tuple[int, int, int, str]]()
     comments: dict[int, list[tuple[Compared, str]]] = {}
     for run, side in zip(model_runs, sides, strict=True):
         for one in side:
             shared = len(sides) == 2 and not one.difference
-            if not shared or run == model_runs[0]:
+            if not shared or one.span.place not in places:
                 author = " and ".join(names[each] for each in model_runs) if shared else names[run]
                 comments.setdefault(one.span.paragraph, []).append((one, author))
+                places.add(one.span.place)
     for number, paragraph in enumerate(text.paragraphs):
         written = document.add_paragraph()
         for runs, one, author in _highlighted(written, paragraph.text, comments.get(number, [])):
@@ -90,8 +91,10 @@ def docx(model_runs: Sequence[str], text: Text, found: Sequence[Found], names: M
     return out.getvalue()
 
 
-def _rows(model_runs: Sequence[str], text: Text, found: Sequence[Found], names: Mapping[str, str]) -> Iterator[Row]:
-    for run, side in zip(model_runs, compared(found), strict=True):
+def _rows(
+    model_runs: Sequence[str], text: Text, sides: Sequence[Sequence[Compared]], names: Mapping[str, str]
+) -> Iterator[Row]:
+    for run, side in zip(model_runs, sides, strict=True):
         for one in side:
             span, paragraph = one.span, text.paragraphs[one.span.paragraph]
             yield Row(

@@ -16,7 +16,7 @@ from core.importing import uploads
 from core.isolated import _end
 from core.projects import runs
 from core.tagging import trial, trial_exports
-from core.tagging.trial import Found, Span, Text
+from core.tagging.trial import Compared, Found, Span, Text
 from core.tagging.view import found_sentences
 from tests.documents import pdf
 from tests.homes import Names
@@ -131,19 +131,20 @@ def test_differences_of_two_taggers_are_named() -> None:
     assert [one.difference for one in trial.compared([a])[0]] == [""] * 5
 
 
+Tried = tuple[list[str], Text, list[list[Compared]], dict[str, str]]
+
+
 @pytest.fixture
-def tried(trained: Names) -> tuple[list[str], Text, list[Found], dict[str, str]]:
+def tried(trained: Names) -> Tried:
     """Return what both taggers of the home might have found in two paragraphs, as the exports get it."""
     taggers = [trained["tagger"], trained["idle"]]
     text = trial.pasted("=cmd pays Ada.\nBo pays.")
     a = found(span(0, 4), span(10, 13), span(0, 2, paragraph=1))
     b = found(span(0, 4, confidence=0.4), span(10, 13, "LOC"))
-    return taggers, text, [a, b], dict(zip(taggers, ("one", "two"), strict=True))
+    return taggers, text, trial.compared([a, b]), dict(zip(taggers, ("one", "two"), strict=True))
 
 
-def test_csv_and_json_exports_have_offsets_and_no_formulas(
-    tried: tuple[list[str], Text, list[Found], dict[str, str]],
-) -> None:
+def test_csv_and_json_exports_have_offsets_and_no_formulas(tried: Tried) -> None:
     rows = list(csv.DictReader(StringIO(trial_exports.csv(*tried).decode("utf-8-sig"))))
     assert [(row["tagger"], row["text"], row["type"], row["difference"]) for row in rows] == [
         ("one", "'=cmd", "PER", ""),
@@ -161,9 +162,7 @@ def test_csv_and_json_exports_have_offsets_and_no_formulas(
     assert [len(each["entities"]) for each in written["paragraphs"]] == [4, 1]
 
 
-def test_a_word_export_has_one_comment_per_finding(
-    tried: tuple[list[str], Text, list[Found], dict[str, str]],
-) -> None:
+def test_a_word_export_has_one_comment_per_finding(tried: Tried) -> None:
     document = Document(BytesIO(trial_exports.docx(*tried)))
     assert [each.text for each in document.paragraphs] == ["=cmd pays Ada.", "Bo pays."]
     assert [[run.text for run in each.runs if run.font.highlight_color] for each in document.paragraphs] == [
@@ -179,10 +178,24 @@ def test_a_word_export_has_one_comment_per_finding(
     ]
 
 
-def test_a_control_character_in_a_tagger_name_keeps_the_docx_readable(
-    tried: tuple[list[str], Text, list[Found], dict[str, str]],
-) -> None:
+def test_an_entity_that_a_filter_leaves_out_was_found_all_the_same(tried: Tried) -> None:
+    """Nobody may read that a tagger found nothing where it found an entity of another type or of a low confidence."""
+    taggers, text, sides, names = tried
+    shown = [trial.kept(side, ["PER"], 0.5) for side in sides]
+    assert [len(side) for side in shown] == [3, 0]
+    document = Document(BytesIO(trial_exports.docx(taggers, text, shown, names)))
+    assert sorted((each.author, each.text) for each in document.comments) == [
+        ("one", "PER, confidence 90%. The other tagger found nothing here."),
+        ("one", "PER, confidence 90%. The other tagger: LOC (other type)."),
+        ("one and two", "PER, confidence 90%"),
+    ]
+    both = Document(BytesIO(trial_exports.docx(taggers[::-1], text, shown[::-1], names)))
+    assert [each.author for each in both.comments] == ["two and one", "one", "one"]
+
+
+def test_a_control_character_in_a_tagger_name_keeps_the_docx_readable(tried: Tried) -> None:
     """Names of corpora in an imported project may contain anything, and names of taggers include them."""
     taggers, text, sides, _ = tried
-    written = trial_exports.docx(taggers[:1], text, sides[:1], {taggers[0]: "minilm on x\x01y"})
+    alone = trial.compared([found(*(one.span for one in sides[0]))])
+    written = trial_exports.docx(taggers[:1], text, alone, {taggers[0]: "minilm on x\x01y"})
     assert {comment.author for comment in Document(BytesIO(written)).comments} == {"minilm on xy"}

@@ -12,7 +12,7 @@ from core.corpora.documents.extract import Paragraph
 from core.shown import count, listed
 from core.tagging import trial, trial_exports
 from core.tagging import view as taggers
-from core.tagging.trial import Compared, Found, Text
+from core.tagging.trial import Compared, Difference, Found, Text
 from pages.ui.project import later, page_link
 from pages.ui.results.pair import note_differences
 from pages.ui.results.take import with_models
@@ -125,9 +125,8 @@ def _outcome(text: Text, found: Mapping[str, Found], names: Mapping[str, str]) -
         )
     note_differences(names, list(found))
     types, least = _filters(found)
-    kept = {run: trial.kept(each, types, least) for run, each in found.items()}
-    sides = trial.compared(list(kept.values()))
-    called = [names[run] for run in kept]
+    sides = [trial.kept(side, types, least) for side in trial.compared(list(found.values()))]
+    called = [names[run] for run in found]
     _summary(text, sides, called)
     if len(found) == 1:
         [(run, one)] = found.items()
@@ -140,7 +139,7 @@ def _outcome(text: Text, found: Mapping[str, Found], names: Mapping[str, str]) -
         body = "".join(_paragraphs(text, sides[0], all_types, ""))
         st.html(f'<div class="w-document" role="region" tabindex="0" aria-label="The text">{body}</div>')
     if any(sides):
-        _downloads(text, kept, names)
+        _downloads(text, list(found), sides, names)
 
 
 def _filters(found: Mapping[str, Found]) -> tuple[Sequence[str], float]:
@@ -171,17 +170,27 @@ def _summary(text: Text, sides: Sequence[Sequence[Compared]], names: Sequence[st
         unsure = f", {low:,} of them with a confidence below {LOW:.0%} (dashed, with the confidence)" if low else ""
         st.markdown(f"**{found}**{where}{unsure}. Point at an entity to see its confidence.")
         return
-    differ = [Counter(one.difference for one in side) for side in sides]
+    only = [sum(one.difference == "only here" for one in side) for side in sides]
     counts = (
-        ("only by A", differ[0]["only here"]),
-        ("only by B", differ[1]["only here"]),
-        ("with another type", differ[0]["other type"]),
-        ("with another border", differ[0]["other border"]),
+        ("only by A", only[0]),
+        ("only by B", only[1]),
+        ("with another type", _findings(sides, "other type")),
+        ("with another border", _findings(sides, "other border")),
     )
-    words = ", ".join([f"**{differ[0]['']:,} found by both**{where}", *(f"{n:,} {how}" for how, n in counts if n)])
+    both = f"**{_findings(sides, ''):,} found by both**{where}"
+    words = ", ".join([both, *(f"{n:,} {how}" for how, n in counts if n)])
     st.markdown(f"**A**: {plain(names[0])}. **B**: {plain(names[1])}.  \n{words}.")
     if any(one.difference for side in sides for one in side):
         st.caption("Differences are marked. Your text has no labels, so Winnow cannot know which tagger is right.")
+
+
+def _findings(sides: Sequence[Sequence[Compared]], difference: Difference) -> int:
+    """Return the number of findings of both taggers that differ in this way.
+
+    An entity of A and its counterpart of B are one finding. The filters may have left out one of the two.
+    """
+    a, b = ([(one.span, one.other or one.span) for one in side if one.difference == difference] for side in sides)
+    return len({*((mine.place, its.place) for mine, its in a), *((its.place, mine.place) for mine, its in b)})
 
 
 def _not_found(run: str, found: Found) -> None:
@@ -198,14 +207,14 @@ def _not_found(run: str, found: Found) -> None:
         st.caption(plain(words))
 
 
-def _downloads(text: Text, kept: Mapping[str, Found], names: Mapping[str, str]) -> None:
-    """Draw buttons that download the shown entities as files."""
-    called = {run: names[run] for run in kept}
+def _downloads(text: Text, runs: Sequence[str], sides: Sequence[Sequence[Compared]], names: Mapping[str, str]) -> None:
+    """Draw buttons that download the shown entities as files. runs: `finetune` run of each tagger."""
+    called = {run: names[run] for run in runs}
     with st.container(horizontal=True):
         for suffix, (label, mime, write) in EXPORTS.items():
             st.download_button(
                 label,
-                later(partial(write, list(kept), text, list(kept.values()), called)),
+                later(partial(write, runs, text, sides, called)),
                 file_name=f"{text.name.rsplit('.', 1)[0] or 'text'}-entities.{suffix}",
                 mime=mime,
                 icon=":material/download:",
