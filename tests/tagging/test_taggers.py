@@ -80,6 +80,12 @@ def test_page_warns_about_training_words_beside_the_download(tuned: Run) -> None
     app.toggle(key="results.take.rare").set_value(True).run(timeout=300)
     app.button(key="results.take.copy").click().run(timeout=300)
     assert holding(Path(app.code[-1].value), ONCE) == []
+    app.toggle(key="results.take.rare").set_value(False).run(timeout=300)
+    assert not app.code  # the folder of the copy without these words would be mistaken for the copy that is asked for
+    app.button(key="results.take.copy").click().run(timeout=300)
+    assert holding(whole := Path(app.code[-1].value), ONCE)
+    app.toggle(key="results.take.rare").set_value(True).run(timeout=300)
+    assert str(whole) not in [code.value for code in app.code]  # everyone who gets it can read the words
     assert not app.exception
 
 

@@ -30,6 +30,7 @@ NO_MODELS = (
     "The models of these taggers are not in this project: they were deleted, or left out of the project file. The "
     "scores are complete."
 )
+COPIED = "results.take.copied"  # session key: {(run, rare words are included): folder of the last copy}
 FIELD = 200  # width of a field in pixels; four fields fit side by side
 
 ZIP_LIMIT = 200_000_000  # bytes; larger files are not offered as a download
@@ -191,10 +192,10 @@ def _model(run_labels: Mapping[str, str]) -> None:
     with st.container(horizontal=True):
         if pressed(f"Copy the folder ({size(big)})", "results.take.copy", icon=":material/folder_copy:"):
             with guard():  # An error is shown here, and the rest of the page is still drawn.
-                st.session_state["results.take.copied"] = str(deliver.export_model(run_id, rare=rare))
+                st.session_state[COPIED] = {(run_id, rare): str(deliver.export_model(run_id, rare=rare))}
         if big <= ZIP_LIMIT:
             _file("Model (.zip)", lambda: deliver.zip_model(run_id, rare=rare), f"{run_id}.zip", "application/zip")
-    if copied := st.session_state.get("results.take.copied"):
+    if copied := st.session_state.get(COPIED, {}).get((run_id, rare)):
         st.code(copied, language=None, wrap_lines=True)
 
 
