@@ -7,7 +7,7 @@ import numpy as np
 from core.config import Budget
 from core.corpora.hygiene import FLAGS, counted_once
 from core.errors import ConfigError
-from core.results import FloatArray, IntArray, Prefer, Scores, Selection
+from core.results import BoolArray, FloatArray, IntArray, Prefer, Scores, Selection
 
 
 def ranking(values: FloatArray, prefer: Prefer) -> IntArray:
@@ -53,7 +53,8 @@ def choose(
     check_budget(budget, len(lengths), int(lengths.sum(dtype=np.int64)))
     withheld = np.uint8(sum(1 << FLAGS.index(flag) for flag in drop))
     free = order[(mask[order] & withheld) == 0]
-    rows = free[: _count(budget, free, scores, lengths)]
+    # With diversity, the order is not by score, so the sentences above a threshold are not the first ones.
+    rows = free[_reaches(budget, free, scores)] if budget.unit == "threshold" else free[: _count(budget, free, lengths)]
     if not len(rows):
         raise ConfigError(f"budget: {budget} selects no sentence; give a larger budget or keep flagged sentences.")
     dropped = counted_once(mask, drop) | {"not_scored": int(np.isnan(scores.values).sum())}
@@ -87,12 +88,16 @@ def expected(budget: Budget, n_sentences: int, n_tokens: int) -> int | None:
     return min(max(round(by_unit.get(budget.unit, budget.value)), 1), n_sentences)
 
 
-def _count(budget: Budget, free: IntArray, scores: Scores, lengths: IntArray) -> int:
-    """Return the number of rows that a budget selects. free: rows without withholding flags, best first."""
+def _reaches(budget: Budget, free: IntArray, scores: Scores) -> BoolArray:
+    """Return a mask of the rows in `free` that a threshold selects. free: rows without withholding flags."""
     # A threshold is the worst score that is still selected, whether high or low scores are better.
-    if budget.unit == "threshold":
-        values = scores.values[free]
-        return int((values >= budget.value).sum() if scores.prefer == "high" else (values <= budget.value).sum())
+    values = scores.values[free]
+    reaches: BoolArray = values >= budget.value if scores.prefer == "high" else values <= budget.value
+    return reaches
+
+
+def _count(budget: Budget, free: IntArray, lengths: IntArray) -> int:
+    """Return the number of rows that a budget selects. free: rows without withholding flags, best first."""
     # side="right": a row that fills the budget exactly still fits. The first row that exceeds the budget ends the
     # selection. Later, shorter rows are not added, because then a smaller selection might not be part of a larger one.
     if budget.unit == "tokens":

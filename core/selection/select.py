@@ -127,7 +127,10 @@ def run(config: SelectConfig, job: Job) -> SelectResult:
     """Audit, score and select, and store S_C as a corpus. Artifacts: see `selection.result`."""
     budget, drop = Budget.parse(config.budget), withheld_flags(config.keep)
     domain = job.corpus(config.domain)
-    check_budget(budget, domain.n_sentences, domain.n_tokens)  # fail before hours of embedding, not after
+    # Fail before hours of embedding, not after.
+    check_budget(budget, domain.n_sentences, domain.n_tokens)
+    if config.diversity != "none" and budget.unit == "threshold":
+        raise ConfigError("diversity: has no effect if the budget is a threshold; give a number or share of sentences.")
     holdout = tuple(dict.fromkeys((*config.holdout, *((config.dev,) if config.dev else ()))))
     flagging = config.model_dump(include=set(Flagging.model_fields))
     job.context.part(1, PARTS, "duplicates and test leaks", shares=(0.0, _SHARES[0]))
@@ -196,12 +199,7 @@ def _seal(config: SelectConfig, job: Job, domain: Corpus, chosen: Selection) -> 
 
 
 def _diverse(config: SelectConfig, job: Job, scored: Scored, chosen: Selection, drop: Sequence[str]) -> IntArray:
-    """Return all scored rows, shape (m,): the best ones re-ordered by diversity, then the others by score.
-
-    Errors: ConfigError for a budget by threshold.
-    """
-    if chosen.budget.unit == "threshold":
-        raise ConfigError("diversity: has no effect if the budget is a threshold; give a number or share of sentences.")
+    """Return all scored rows, shape (m,): the best ones re-ordered by diversity, then the others by score."""
     n = len(chosen.rows)
     pool = scored.eligible(drop)[: POOL * n]
     run = job.child("embed", corpus=config.domain, **encoder_options(config))

@@ -152,7 +152,7 @@ def budget_in(choice_id: str, unit: Unit) -> str:
     """Return the selection's budget in another unit.
 
     The budget is rounded: fractions to 0.1%, scores to at least four digits. Apart from this rounding, it selects the
-    same sentences.
+    same sentences. After a selection with diversity, a threshold selects as many sentences, those with the best scores.
     """
     about, keep = scored(choice_id), run_of(choice_id).manifest.config["keep"]
     now = choose(choice_id, kept_budget(choice_id), keep)
@@ -168,7 +168,8 @@ def budget_in(choice_id: str, unit: Unit) -> str:
             value = max(round(len(now.rows) / len(about.domain), 3), 0.001)
         case "threshold":
             down = about.scores.prefer == "high"
-            worst = float(now.scores.min() if down else now.scores.max())
+            values = np.sort(about.scores.values[about.eligible(withheld_flags(keep))])
+            worst = float(values[-len(now.rows)] if down else values[len(now.rows) - 1])
             # at least four digits
             decimals = max(score_range(choice_id)[2], 3 - math.floor(math.log10(abs(worst) or 1.0)))
             # Rounded away from the selected scores, so that the worst of them stays selected.

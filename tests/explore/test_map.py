@@ -26,6 +26,7 @@ from core.runs.events import Event
 from core.runs.run import Run
 from core.selection import insights
 from core.selection import view as selections
+from core.selection.choose import ranking
 from tests.conftest import Command, Seal, sentence
 from tests.homes import SELECTION, Names, done
 from tests.planted import contracts
@@ -356,7 +357,20 @@ def test_diversity_changes_only_the_order(select: str, how: str) -> None:
     assert before == insights.health(select)
     assert after.variety != before.variety
     with pytest.raises(ConfigError, match="threshold"):
-        done("select", {**SELECTION, **options}, budget="threshold:9")
+        done("select", {**SELECTION, **options, "strategy": "dsir"}, budget="threshold:9")
+    assert "dsir" not in [run.manifest.config["strategy"] for run in runs.listed("score")]  # refused before scoring
+
+
+@pytest.mark.parametrize("strategy", ["ngram-perplexity", "dsir"])
+def test_threshold_of_a_diverse_selection_takes_exactly_the_sentences_that_reach_it(
+    selected: Names, strategy: str
+) -> None:
+    diverse = done("select", SELECTION, strategy=strategy, diversity="mmr", trade=0.3)
+    scored, n = selections.scored(diverse), len(selections.chosen(diverse).rows)
+    by_score = ranking(scored.scores.values, scored.scores.prefer)
+    best = by_score[np.isin(by_score, scored.eligible(FLAGS))][:n]
+    selections.keep_budget(diverse, selections.budget_in(diverse, "threshold"))
+    assert sorted(selections.chosen(diverse).rows) == sorted(best)
 
 
 def test_health_counts_tokens_coverage_and_new_entities(select: str, seal: Seal) -> None:
