@@ -24,7 +24,7 @@ from core.corpora.writers import Format, Row, format_of, further_names, write_ca
 from core.errors import ConfigError
 from core.files import read_back
 from core.importing.result import read_audit
-from core.results import FloatArray, IntArray, Prefer, Scores, Selection
+from core.results import BoolArray, FloatArray, IntArray, Prefer, Scores, Selection
 from core.runs.result import read as read_result
 from core.runs.store import Run
 from core.selection.choice import Edits
@@ -249,12 +249,15 @@ class Scored:
 
     def rank(self, row: int) -> int | None:
         """Return a row's rank by score, ties in row order; 1 is best. None if the row has no score."""
+        return None if np.isnan(self.scores.values[row]) else int(self.better(row).sum()) + 1
+
+    def better(self, row: int) -> BoolArray:
+        """Return a mask, `(n,)`, of the rows with a better rank by score than `row`, ties in row order."""
         values, value = self.scores.values, self.scores.values[row]
-        if np.isnan(value):
-            return None
         # Comparisons with NaN are False, so rows without a score never count as better.
-        better = values > value if self.scores.prefer == "high" else values < value
-        return int(better.sum() + (values[:row] == value).sum()) + 1
+        better: BoolArray = values > value if self.scores.prefer == "high" else values < value
+        better[:row] |= values[:row] == value
+        return better
 
     def table(self, rows: IntArray) -> list[ScoredRow]:
         """Return the sentences of `rows`, in this order, with scores and flags."""

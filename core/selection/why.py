@@ -129,24 +129,27 @@ def verdict(row: int, rank: int | None, *, scored: Scored, chosen: Selection, ed
     if row in edits.removed:
         return "Removed from the selection by hand."
     if len(at):
-        return f"Selected: number {at[0] + 1:,} of {cut:,} in the selection{_left_out(rank, scored, chosen)}."
+        return f"Selected: number {at[0] + 1:,} of {cut:,} in the selection{_left_out(row, scored, chosen)}."
     if row in edits.added:
         return "Added to the selection by hand."
     flags = [flag.replace("_", " ") for flag in drop if scored.audit.mask[row] >> FLAGS.index(flag) & 1]
     if rank is None:
         return _without_score(flags, scored)
-    eligible = scored.eligible(drop)
-    before = int(np.isin(scored.order[: int(np.flatnonzero(scored.order == row)[0])], eligible).sum())
+    # By score, because diversity may have changed the order.
+    before = int(scored.better(row)[scored.eligible(drop)].sum())
     if flags:
         otherwise = "its score would have been enough" if before < cut else "its score is too low as well"
         return f"Withheld: flagged {flags[0]}; {otherwise}."
     better = f"{count(before, 'sentence')} that may be selected {'has' if before == 1 else 'have'} a better rank"
-    return f"Below the cut: {better}, and the budget selects {cut:,}."
+    why = "Below the cut" if before >= cut else "Left out by diversity"
+    return f"{why}: {better}, and the budget selects {cut:,}."
 
 
-def _left_out(rank: int | None, scored: Scored, chosen: Selection) -> str:
+def _left_out(row: int, scored: Scored, chosen: Selection) -> str:
     """Return how many sentences with a better rank are not selected, in words; "" if there are none."""
-    n = int((~np.isin(scored.order[: (rank or 1) - 1], chosen.rows)).sum())
+    better = scored.better(row)
+    better[chosen.rows] = False
+    n = int(better.sum())
     return f"; {count(n, 'sentence')} with a better rank {'is' if n == 1 else 'are'} left out" if n else ""
 
 

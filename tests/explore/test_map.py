@@ -327,6 +327,25 @@ def test_explanation_states_why_a_sentence_was_selected_or_not(select: str, map_
         insights.why(select, 242)
 
 
+def test_explanation_counts_better_ranks_by_score_if_diversity_changed_the_order(selected: Names) -> None:
+    diverse = done("select", SELECTION, strategy="ngram-perplexity", diversity="mmr", trade=0.3)
+    scored, chosen = selections.scored(diverse), selections.chosen(diverse).rows
+    by_score, free = ranking(scored.scores.values, "low"), scored.eligible(FLAGS)
+    for number, row in enumerate(chosen.tolist(), 1):
+        left = len(set(by_score[: by_score.tolist().index(row)]) - set(chosen))
+        more = f"; {left} sentences with a better rank are left out." if left > 1 else "."
+        verdict = insights.why(diverse, row).verdict
+        assert left == 1 or verdict == f"Selected: number {number} of 40 in the selection{more}"
+    kinds = set()
+    for row in sorted(set(free) - set(chosen)):
+        before = len(set(by_score[: by_score.tolist().index(row)]) & set(free))
+        kinds.add(kind := "Below the cut" if before >= 40 else "Left out by diversity")
+        assert insights.why(diverse, int(row)).verdict.startswith(f"{kind}: {before} sentence")
+    assert len(kinds) == 2
+    flagged = next(row for row in by_score.tolist() if scored.audit.mask[row])
+    assert insights.why(diverse, flagged).verdict.endswith("its score would have been enough.")
+
+
 def test_two_selections_are_compared(selected: Names) -> None:
     select, other = selected["select"], selected["random"]
     ours, theirs = set(selections.chosen(select).rows), set(selections.chosen(other).rows)
