@@ -14,7 +14,7 @@ from core.encoders import vectors
 from core.errors import CorpusError, RunError
 from core.explore.result import read_points
 from core.projects.home import kept_per_home, library, store
-from core.results import BoolArray, FloatArray, IntArray, Selection
+from core.results import BoolArray, FloatArray, IntArray, Rows, Selection
 from core.runs.result import read as read_result
 from core.selection import plot
 from core.selection.choose import ranking
@@ -65,29 +65,42 @@ def health(
 
     labelled: fingerprint of L_C, needed for the share of new entity names.
     """
-    selection = chosen(choice_id, budget, keep)
-    return _health(run_of(choice_id).id, selection.rows.tobytes(), labelled)
+    return _health_of(run_of(choice_id).id, chosen(choice_id, budget, keep), labelled)
+
+
+def _health_of(run_id: str, selection: Selection, labelled: str | None) -> Health:
+    # A later map may embed corpora that the selection did not. More of its health can then be measured.
+    embedded = tuple(found is not None for found in _vectors(run_id))
+    return _health(run_id, selection.rows.tobytes(), labelled, embedded)
 
 
 @kept_per_home(16)
-def _health(run_id: str, rows: bytes, labelled: str | None) -> Health:
+def _health(run_id: str, rows: bytes, labelled: str | None, embedded: tuple[bool, ...]) -> Health:
+    """Return the health of a selection. embedded: True for each of D_C and T_C that has vectors, for the cache."""
+    select, about = store().get(run_id), scored(run_id)
+    domain_vectors, task_vectors = _vectors(run_id)
+    return check_up(
+        about,
+        np.frombuffer(rows, dtype=np.int64),
+        library().find(select.manifest.inputs["task"]),
+        domain_vectors=domain_vectors,
+        task_vectors=task_vectors,
+        labelled=library().find(labelled) if labelled else None,
+        seed=store().get(result(run_id).score_run).manifest.config["seed"],
+    )
+
+
+def _vectors(run_id: str) -> tuple[Rows | None, Rows | None]:
+    """Return the vectors of D_C and of T_C for a selection's encoder; None if the corpus was not embedded."""
     select, about = store().get(run_id), scored(run_id)
     score = store().get(result(run_id).score_run)
     config = score.manifest.config
     task = library().find(select.manifest.inputs["task"])
-    domain_vectors, task_vectors = (vectors.find(store(), config, corpus) for corpus in (about.domain, task))
+    of_domain, of_task = (vectors.find(store(), config, corpus) for corpus in (about.domain, task))
     if about.cascade:
         with suppress(RunError):  # raised if the vectors are missing, as in exported projects
-            domain_vectors = vectors.read_some(score, len(about.domain), config["options"])
-    return check_up(
-        about,
-        np.frombuffer(rows, dtype=np.int64),
-        task,
-        domain_vectors=domain_vectors[0] if domain_vectors else None,
-        task_vectors=task_vectors[0] if task_vectors else None,
-        labelled=library().find(labelled) if labelled else None,
-        seed=config["seed"],
-    )
+            of_domain = vectors.read_some(score, len(about.domain), config["options"])
+    return of_domain[0] if of_domain else None, of_task[0] if of_task else None
 
 
 def health_without_diversity(choice_id: str) -> Health:
@@ -95,7 +108,7 @@ def health_without_diversity(choice_id: str) -> Health:
     run, about = run_of(choice_id), scored(choice_id)
     plain: Scored = replace(about, order=ranking(about.scores.values, about.scores.prefer))
     selection = plain.choose(Budget.parse(kept_budget(choice_id)), withheld_flags(run.manifest.config["keep"]))
-    return _health(run.id, selection.rows.tobytes(), None)
+    return _health_of(run.id, selection, None)
 
 
 def sides(choice_id: str, other: str) -> IntArray:

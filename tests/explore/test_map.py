@@ -396,8 +396,11 @@ def test_health_counts_tokens_coverage_and_new_entities(select: str, seal: Seal)
     found = insights.health(select)
     assert found.sentences == 40
     assert None not in (found.coverage, found.variety)
-    bare = insights.health(done("select", SELECTION, max_length=64, strategy="random"))
+    random = done("select", SELECTION, max_length=64, strategy="random")
+    bare = insights.health(random)
     assert (bare.coverage, bare.variety) == (None, None)  # nothing was embedded with windows of this length
+    done("map", maps.options(random))
+    assert None not in (insights.health(random).coverage, insights.health(random).variety)
     lengths = selections.scored(select).lengths
     rows = selections.chosen(select).rows
     assert found.tokens == lengths[rows].sum()
