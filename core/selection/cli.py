@@ -19,11 +19,12 @@ from core.kinds import KINDS
 from core.projects import runs
 from core.runs.result import read
 from core.runs.run import Run
+from core.runs.store import is_run_id
 from core.selection import choices, groups, insights
 from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
 from core.selection import which_view as which
-from core.selection.choice import Choice
+from core.selection.choice import Choice, run_of
 from core.selection.prevalence import PrevalenceResult
 from core.selection.result import NotServed, ScoredRow
 from core.selection.which_strategy import WhichStrategyResult
@@ -268,7 +269,8 @@ def choice_compare(choice: str, other: str, most: int, as_json: bool) -> None:
 @json_option
 def choice_remove(choice: str, as_json: bool) -> None:
     """Delete a saved selection. `pretrain` runs keep the sentences that they trained on."""
-    choice_id = choice if "." in choice else _find(choice).id  # an unreadable selection can only be found by its id
+    # An unreadable selection can only be found by its id. A name, such as "20.2% by classifier", may have a dot too.
+    choice_id = choice if is_run_id(run_of(choice)) else _find(choice).id
     choices.remove(choice_id)
     report({"removed": choice_id}, as_json, "")
 

@@ -276,6 +276,9 @@ def test_choice_commands_list_edit_compare_export_and_remove(
     assert len(output.read_text().splitlines()) == 15
     assert "first of its run" in command("choice", "remove", select)
     assert command("choice", "remove", "Rents") == {"removed": kept["choice"]}
+    assert "'Rents': does not exist" in command("choice", "remove", "Rents")
+    dotted = command("choice", "keep", "--name", "20.2% by classifier")["choice"]
+    assert command("choice", "remove", "20.2% by classifier") == {"removed": dotted}
     assert "'Rents': does not exist" in command("choice", "show", "Rents")
     corpora.set_role("domain", None)
     store().remove(select)
