@@ -129,7 +129,7 @@ def sides(choice_id: str, other: str) -> IntArray:
 def overlap_curve(choice_id: str, other: str) -> list[tuple[int, int]]:
     """Return, for about 20 budgets n, (n, number of rows that are among the best n of both selections).
 
-    Hand edits do not count.
+    Hand edits do not count. If a cascade made the scores, n is at most the number of sentences that it can select.
     """
     n = len(scored(choice_id).domain)
     worst = np.zeros(n, dtype=np.int64)  # per row, the smallest budget at which both select it
@@ -139,7 +139,10 @@ def overlap_curve(choice_id: str, other: str) -> list[tuple[int, int]]:
         # Withheld rows get a rank beyond every budget.
         place = np.full(n, 2 * n)
         place[eligible] = np.arange(1, len(eligible) + 1)
-        worst, longest = np.maximum(worst, place), min(longest, len(eligible))
+        # Beyond `within`, a cascade left out sentences, so the best n are not known.
+        cascade = scored(name).cascade
+        longest = min(longest, len(eligible), cascade.within if cascade else longest)
+        worst = np.maximum(worst, place)
     worst = np.sort(worst)
     budgets = np.unique(np.geomspace(1, max(longest, 1), 20).round().astype(np.int64))
     return [(int(b), int(np.searchsorted(worst, b, side="right"))) for b in budgets]

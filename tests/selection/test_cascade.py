@@ -239,6 +239,8 @@ def test_the_run_says_what_was_embedded_and_refuses_what_its_scores_do_not_serve
         selections.keep_budget(quick.id, "1501")
     with pytest.raises(ConfigError, match="flagged too_short have no scores"):
         selections.choose(quick.id, "1000", ["too_short"])
+    other = executed("select", {**OPTIONS, "strategy": "random"}, cascade=False)
+    assert insights.overlap_curve(quick.id, other.id)[-1][0] == 1500  # of 5,000
 
 
 def test_a_refused_budget_names_the_command_that_selects_again(quick: Run, command: Command) -> None:
