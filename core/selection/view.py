@@ -7,11 +7,11 @@ A `choice_id` is the id of a saved selection. The first selection of a `select` 
 import math
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from core.results import IntArray, Selection
 from core.runs import journal
 from core.runs.result import read as read_result
 from core.runs.store import Run
-from core.selection import choice, plot
+from core.selection import STRATEGIES, choice, plot, strategy_options
 from core.selection.choice import Choice, Edits
 from core.selection.result import Scored, SelectResult, withheld_flags
 
@@ -274,15 +274,23 @@ def command(choice_id: str, output: str, format: str) -> str:
     """Return the command line that writes a selection to `output`, with the same bytes as `export`.
 
     This is a `select` command if a `select` run gives the same result. It is an `export` command if the selection was
-    saved or edited, if a corpus was removed, or if diversity re-ordered the scores for another budget.
+    saved or edited, if a corpus was removed, or if the ranking was made for another budget (`_ranks_by_budget`).
     """
     run, now = run_of(choice_id), at(choice_id)
     options = {**run.manifest.config, "budget": now.budget}
     words = ["--output", output, *(["--format", format] if format == "folder" else [])]
-    reordered = options["diversity"] != "none" and now.budget != run.manifest.config["budget"]
+    reordered = now.budget != run.manifest.config["budget"] and _ranks_by_budget(options)
     with suppress(CorpusError):  # raised if a corpus was removed, and `select` would fail too
         there = runs.finished("select", options)
         if now.first and not reordered and not edits(choice_id) and not (there and edits(there.id)):
             return f"{commands.command('select', options)} {shlex.join(words)}"
     begins = ["python", "-m", "core", *projects.option(), "export", choice_id, "--budget", now.budget]
     return shlex.join([*begins, *words])
+
+
+def _ranks_by_budget(options: Mapping[str, Any]) -> bool:
+    """Return True if `select` runs with these options rank sentences differently for different budgets."""
+    strategy = STRATEGIES[options["strategy"]]
+    own = strategy_options(strategy.name, options["options"])
+    sized = strategy.sized(own, 1) != strategy.sized(own, 2)
+    return sized or options["diversity"] != "none" or bool(options.get("cascade"))

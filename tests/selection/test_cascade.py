@@ -270,6 +270,8 @@ def test_pages_explain_sentences_that_were_not_embedded(quick: Run) -> None:
     assert len(best.neighbours) == 5
     assert insights.health(quick.id).variety is not None
     assert "--cascade" in selections.command(quick.id, "out.txt", "txt")
+    selections.keep_budget(quick.id, "20%")  # A cascade for 20% would embed other sentences.
+    assert f" export {quick.id} " in selections.command(quick.id, "out.txt", "txt")
 
 
 def test_a_map_shows_what_the_cascade_embedded(quick: Run) -> None:

@@ -17,6 +17,7 @@ from core.reporter import Silent
 from core.results import FloatArray, Role
 from core.runs.run import Run
 from core.selection import insights, make_strategy
+from core.selection import view as selections
 from core.selection.base import Batch, Source
 from core.selection.choose import ranks
 from core.text.sentence import Sentence
@@ -137,6 +138,15 @@ def test_selection_trains_two_models_and_compares_five_times_the_budget(made: Na
 def sentences_of(config: Mapping[str, Any]) -> list[Sentence]:
     (corpus,) = config["corpora"]
     return [each for batch in library().find(corpus).batches() for each in batch]
+
+
+def test_shown_command_of_another_budget_keeps_the_scores(made: Names) -> None:
+    """A `select` run with a smaller budget compares fewer sentences, so it selects others."""
+    assert " select " in selections.command(made["drop"], "s.txt", "txt")
+    selections.keep_budget(made["drop"], "4")
+    again = executed("select", GIVEN, budget="4").id
+    assert set(selections.chosen(again).rows) != set(selections.chosen(made["drop"]).rows)
+    assert f" export {made['drop']} " in selections.command(made["drop"], "s.txt", "txt")
 
 
 def test_model_of_the_domain_corpus_does_not_see_held_out_sentences(made: Names, seal: Seal) -> None:
