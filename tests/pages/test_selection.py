@@ -444,6 +444,10 @@ def test_prevalence_is_estimated_on_request_and_used_as_the_budget(
     press(app, "selection.counted")
     assert selections.kept_budget(select) == str(count.about)
     assert "selection.counted" not in keys(app)
+    budgeted = selections.chosen(select).rows
+    selections.edit(select, "remove", budgeted[:3])  # hand edits do not change what the budget selects
+    app = opened("pages/3_Selection.py", run=select)
+    assert any(f"your budget selects {len(budgeted):,}" in part.value for part in app.markdown)
 
 
 def test_strategies_are_compared_on_request_and_the_best_one_is_used(

@@ -67,7 +67,7 @@ def selected(choice_id: str) -> None:
     controls(choice_id)
     keep = runs.get(run_id).manifest.config["keep"]
     ranked, chosen = (selections.chosen(choice_id, edited=edited) for edited in (False, True))
-    meter(choice_id, len(chosen.rows))
+    meter(choice_id, len(ranked.rows))
     _numbers(choice_id, chosen)
     command = _export(choice_id, str(chosen.budget), keep, chosen)
     _next_pages(choice_id)
@@ -356,7 +356,7 @@ ABOUT_METER = (
 def meter(choice_id: str, asked: int) -> None:
     """Show the estimated number of relevant sentences, or the button that starts the estimate.
 
-    asked: number of selected sentences, with which the estimate is compared.
+    asked: number of sentences that the budget selects, with which the estimate is compared.
     """
     run_id = run_of(choice_id)
     inputs = runs.get(run_id).manifest.inputs
