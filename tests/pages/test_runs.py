@@ -85,6 +85,24 @@ def test_name_of_a_run_is_shown_in_every_list(home: Path, three: list[Run]) -> N
     assert commands.command_of(embed) is None
 
 
+def test_keep_changes_only_what_was_typed_in_this_window(home: Path, three: list[Run]) -> None:
+    run = three[2]
+    labels.change(run.id, tags=["march", "tiny"])
+    app = opened(PAGE, {"runs.picked": [run.id]})
+    labels.change(run.id, name="named in another window", tags=["tiny", "april"])
+    app.text_area(key=f"runs.note.{run.id}").set_value("A note.")
+    app.multiselect(key=f"runs.tags.{run.id}").set_value(["march", "may"])
+    press(app, "runs.keep")
+    label = labels.read(run)
+    assert (label.name, label.tags, label.note) == ("named in another window", ("april", "march", "may"), "A note.")
+    press(app, "runs.keep")
+    assert labels.read(run) == label
+    app.text_input(key=f"runs.name.{run.id}").set_value("named here")
+    app.text_area(key=f"runs.note.{run.id}").set_value("")
+    press(app, "runs.keep")
+    assert (labels.read(run).name, labels.read(run).note) == ("named here", "")
+
+
 def test_several_runs_are_compared_pinned_and_archived_together(home: Path, three: list[Run]) -> None:
     app = opened(PAGE, {"runs.picked": [run.id for run in three[:2]], "runs.diff.command": True})
     page_text = texts(app)

@@ -83,21 +83,32 @@ def _words(row: RunRow) -> None:
 
     The widget keys contain the run's id, so that the form for another run does not show the same text.
     """
+    run_id, label = row.run.id, row.label
     known = {tag for other in labels.rows(archived=True) for tag in other.label.tags}
-    with st.form(f"runs.words.{row.run.id}", border=False):
+    # The fields keep their text if another window changes the label. Keep changes only what was typed here.
+    if f"runs.name.{run_id}" not in st.session_state:
+        filled = {"name": label.name, "tags": list(label.tags), "note": label.note}
+        st.session_state[f"runs.filled.{run_id}"] = filled
+    with st.form(f"runs.words.{run_id}", border=False):
         left, right = st.columns(2)
-        name = left.text_input("Name", row.label.name, 60, key=f"runs.name.{row.run.id}", placeholder="New name")
+        name = left.text_input("Name", label.name, 60, key=f"runs.name.{run_id}", placeholder="New name")
         tags = right.multiselect(
             "Tags",
-            sorted({*known, *row.label.tags}),
-            row.label.tags,
-            key=f"runs.tags.{row.run.id}",
+            sorted({*known, *label.tags}),
+            label.tags,
+            key=f"runs.tags.{run_id}",
             accept_new_options=True,
             placeholder="pick or type",
         )
-        note = st.text_area("Note", row.label.note, 80, 4_000, key=f"runs.note.{row.run.id}")
+        note = st.text_area("Note", label.note, 80, 4_000, key=f"runs.note.{run_id}")
         if submitted("Keep", "runs.keep", type="primary"):
-            labels.change(row.run.id, name=name, tags=tags, note=note)
+            typed: dict[str, Any] = {"name": name, "tags": tags, "note": note}
+            filled = st.session_state[f"runs.filled.{run_id}"]
+            new = {field: value for field, value in typed.items() if value != filled[field]}
+            if "tags" in new:
+                new["tags"] = [*(tag for tag in label.tags if tag in tags or tag not in filled["tags"]), *tags]
+            st.session_state[f"runs.filled.{run_id}"] = typed
+            labels.change(run_id, **new)
             st.rerun()
 
 
