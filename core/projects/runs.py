@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from core import project_list as projects
 from core.audit_log import account, note, noted, ready
 from core.config import Config, fields_with, refuse_download
 from core.corpora.checks import Check
@@ -16,8 +17,8 @@ from core.kind import plan, register, resolve, work_of
 from core.kind import refuse_red as refuse
 from core.kinds import KINDS
 from core.llm.llm import ASKING
-from core.paths import home
-from core.projects.home import library, store
+from core.paths import given_home, home
+from core.projects.home import library, store, store_of
 from core.projects.removals import runs_with_roles
 from core.results import Role
 from core.runs import launch, worker
@@ -110,11 +111,20 @@ def begun(kind: str, options: Mapping[str, object]) -> Run | None:
 def recipients() -> list[str]:
     """Return the places to which active runs send sentences, sorted: clusters, and hosts of language models.
 
-    A cluster is returned as the value of the option `--on`.
+    The runs of all projects are included, because pages say what leaves this machine. A cluster is returned as the
+    value of the option `--on`.
     """
-    on = (Where.read(run.path).on for run in at_work())
-    hosts = {run.manifest.config.get("allow_host") for run in listed(*ASKING) if run.state().active}
-    return sorted({place for place in on if place.startswith("ray:")} | {host for host in hosts if host})
+    folders = [project.folder for project in projects.listed(given_home()) if (project.folder / "runs").is_dir()]
+    sending = [(run, to) for folder in folders for run in store_of(folder).list() if (to := _sends_to(run))]
+    return sorted({to for run, to in sending if run.state().active})
+
+
+def _sends_to(run: Run) -> str:
+    """Return the place to which a run sends sentences while it is active; "" for none."""
+    if run.manifest.kind in ASKING and (host := run.manifest.config.get("allow_host")):
+        return str(host)
+    on = Where.read(run.path).on
+    return on if on.startswith("ray:") else ""
 
 
 def asked_hosts() -> list[str]:

@@ -15,16 +15,17 @@ from core.importing import view as corpora
 from core.kind import register
 from core.kinds import KINDS
 from core.projects import runs
+from core.projects import view as projects
 from core.projects.home import store
 from core.runs.events import Data, EventKind, EventLog, Part, RunState
-from core.runs.store import Run
+from core.runs.store import Run, RunStore
 from core.runs.where import Where
 from pages.ui.runs import words as run_words
 from pages.ui.runs.words import pace, stage, whole
 from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import Seal
-from tests.finished import LINES, experiment, fine_tuned, finish
+from tests.finished import LINES, as_running, experiment, fine_tuned, finish
 from tests.finished_bias import contracts, measured
 from tests.pages.drawing import SELECTION, TRAINING, audit, keys, opened, opened_on, press, select, texts
 
@@ -114,6 +115,18 @@ def test_running_run_shows_progress_of_run_and_step_and_where_it_computes(
     assert f"Sentences go to {plain('ray:head:6379')}" in page_text
     monkeypatch.setattr(runs, "recipients", lambda: ["gpu-box", "ray:head:6379"])
     assert f"Sentences go to {plain('gpu-box, ray:head:6379')}" in texts(app.run())
+
+
+def test_sentences_that_a_child_run_or_another_project_sends_are_named(home: Path, seal: Seal) -> None:
+    mark = seal(["One clause ."], "clauses").fingerprint
+    options: dict[str, Any] = {"corpus": mark, "encoder": "tiny"}
+    child = RunStore(home).create("embed", options, {}, versions={}, key="k", parent="20260101-000000-score-0000")
+    Where(on="ray:head:6379").keep(child.path)
+    with as_running(child):  # as after Resume of the child run alone
+        assert runs.recipients() == ["ray:head:6379"]
+        other = projects.new("Leases")
+        assert "Nothing leaves this machine" not in texts(opened("home.py", project=other.slug))
+    assert runs.recipients() == []
 
 
 def test_a_run_on_a_cluster_can_be_resumed_elsewhere(
