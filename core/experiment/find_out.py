@@ -211,11 +211,14 @@ def within(plan: Affordable, encoder: str = "") -> dict[str, object]:
 def again(run: Run) -> dict[str, object]:
     """Return the options of the same experiment with enough replicates for a verdict; {} if more would not help.
 
-    The new experiment reuses the replicates of the finished run.
+    The new experiment reuses the replicates of the finished run. Also return {} if it would send sentences to another
+    computer and the run came in a project file, because another person then allowed that.
     """
     if run.manifest.kind != "experiment":
         return {}
     config, n = ExperimentConfig.parse(dict(run.manifest.config)), repetitions_to_settle(run.id)
+    if config.llm.get("allow_host") and run.brought_file.exists():
+        return {}
     if n <= len(config.seeds) or config.cross or len(config.budgets) != 1 or len(_strategies(config)) != 1:
         return {}
     return repeated(run.id, n)

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.cli.main import main
 from core.errors import ConfigError
+from core.experiment import find_out
 from core.importing import view as corpora
 from core.kind import register
 from core.kinds import KINDS
@@ -22,6 +23,7 @@ from core.projects.home import store
 from core.runs.events import EventLog
 from core.runs.run import BROUGHT
 from core.runs.store import Run
+from tests import finished
 from tests.conftest import ROOT, Seal
 from tests.pages.drawing import texts
 
@@ -137,3 +139,19 @@ def test_the_page_asks_before_it_resumes_an_imported_run(home: Path, seal: Seal)
         next(each for each in app.checkbox if each.label.startswith("I have checked")).check().run()
         assert not next(each for each in app.button if each.label == "Resume").disabled
         assert runs.state(run.id).attempts == 1
+
+
+def test_home_repeats_no_imported_experiment_that_sends_sentences_elsewhere(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(find_out, "repetitions_to_settle", lambda run_id: 9)
+    made = finished.corpora(home)
+    host = {"llm": {"allow_host": "gpu-box"}}
+    arms = ("none", "knn", "llm:qwen3@http://gpu-box:1/v1")
+    marks = {role: corpus.fingerprint for role, corpus in made.items()}
+    run = finished.finish(
+        home, "experiment", {**marks, "arms": arms, "encoder": "tiny", **host}, finished.constant({"leaderboard": []})
+    )
+    assert find_out.again(run)["llm"] == host["llm"]  # here a user has agreed
+    with within(imported_copy().slug):
+        assert find_out.again(store().get(run.id)) == {}
