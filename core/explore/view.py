@@ -31,6 +31,7 @@ from core.results import FloatArray, IntArray
 from core.runs.result import read
 from core.runs.store import Run
 from core.selection import choice
+from core.selection.choose import ranking
 from core.selection.evidence import Spans
 from core.selection.near import nearest_rows
 from core.selection.result import ScoreResult, SelectResult
@@ -389,7 +390,9 @@ def export(
     names = further_names(further, kept, (*COLUMNS, *MARKS, *PLACE))
     kinds = classes(map_run) if kinds is None else kinds
     ranks = np.zeros(len(mapped.domain), dtype=np.int64)
-    ranks[scores.order] = np.arange(1, len(scores.order) + 1)  # sentences without a score keep the rank 0
+    # By score, because `scores.order` of a selection with diversity is another order. Without a score, the rank stays 0.
+    by_score = ranking(scores.scores.values, scores.scores.prefer)
+    ranks[by_score] = np.arange(1, len(by_score) + 1)
     blocks = (points[i : i + BLOCK] for i in range(0, len(points), BLOCK))
     rows = (row for block in blocks for row in _rows(mapped, block, mapped.table(block, kinds, scores), ranks, names))
     write_selection(rows, path, format, marks=MARKS, kept=kept, more=tuple(names.values()))

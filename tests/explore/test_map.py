@@ -362,7 +362,7 @@ def test_two_selections_are_compared(selected: Names) -> None:
 
 
 @pytest.mark.parametrize("how", ["quota", "mmr"])
-def test_diversity_changes_only_the_order(select: str, how: str) -> None:
+def test_diversity_changes_only_the_order(select: str, map_run: str, how: str, tmp_path: Path) -> None:
     options = {"strategy": "ngram-perplexity", "diversity": how, "trade": 0.3}
     diverse = done("select", SELECTION, **options)
     assert runs.get(diverse).result()["score_run"] == runs.get(select).result()["score_run"]
@@ -375,6 +375,11 @@ def test_diversity_changes_only_the_order(select: str, how: str) -> None:
     before, after = insights.health_without_diversity(diverse), insights.health(diverse)
     assert before == insights.health(select)
     assert after.variety != before.variety
+    path = maps.export(f"{map_run}@{diverse}", np.arange(282), tmp_path / "all.jsonl")
+    exported = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    scored = [row for row in exported if row["rank"]]
+    assert [row["rank"] for row in scored] == [insights.why(diverse, row["row"]).rank for row in scored]
+    assert [row["rank"] for row in scored] == list(range(1, len(scored) + 1))
     with pytest.raises(ConfigError, match="threshold"):
         done("select", {**SELECTION, **options, "strategy": "dsir"}, budget="threshold:9")
     assert "dsir" not in [run.manifest.config["strategy"] for run in runs.listed("score")]  # refused before scoring
