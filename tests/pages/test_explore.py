@@ -31,8 +31,8 @@ from core.importing import view as corpora
 from core.projects import removals, runs
 from core.selection import insights
 from core.selection import view as selections
+from pages.ui.explore import controls, panel, state
 from pages.ui.explore import map as map_view
-from pages.ui.explore import panel, state
 from pages.ui.explore.controls import FILTERS, MOST_DRAWN
 from pages.ui.widgets import plain
 from tests import finished
@@ -658,6 +658,26 @@ def test_two_selections_are_compared_by_counts_pairs_and_health(made: Made, at_o
     assert (new.manifest.config["diversity"], new.manifest.config["strategy"]) == ("quota", "knn")
     assert app.session_state["selection.run"][0] == new.id
     assert texts(app).count("40 sentences, ") == 2  # beside the selection by score alone
+
+
+def test_pairs_say_what_kept_the_other_sentence_out(made: Made) -> None:
+    select, near = made["select"], "near_duplicate"
+    selections.edit(select, "remove", selections.chosen(select).rows[::2])
+    app = opened(PAGE, {"explore.tab": "Side by side"})
+    cells = [re.findall(r"<td.*?>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", texts(app))]
+    removed = set(selections.edits(select).removed.tolist())
+    pairs = maps.pairs(made["map"], maps.classes(made["map"]), 15)
+    flagged = ["near duplicate" if near in other["flags"] else "score" for _, other, _ in pairs]
+    by_hand = [other["row"] in removed for _, other, _ in pairs]
+    expected = ["hand edit" if hand else flag for hand, flag in zip(by_hand, flagged, strict=True)]
+    assert [row[4] for row in cells if len(row) > 4] == expected
+    assert {"hand edit", "score"} <= set(expected)
+    config = runs.get(select).manifest.config
+    keeping = runs.execute("select", {**config, "keep": [near]}).id
+    rows = selections.scored(select).audit.has(near).nonzero()[0]
+    out = np.setdiff1d(rows, selections.chosen(keeping).rows)
+    assert controls._kept_out(select, out)[0].startswith("near duplicate")
+    assert "near duplicate" not in controls._kept_out(keeping, out)
 
 
 def test_large_map_draws_a_stratified_sample_and_states_its_size(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:

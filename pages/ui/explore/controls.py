@@ -360,16 +360,17 @@ def side_by_side(map_run: str) -> None:
     if not pairs:
         st.info("There is no pair to show: either none or all sentences are selected.")
         return
+    reasons = _kept_out(maps.get(map_run).selection, np.array([filtered["row"] for _, filtered, _ in pairs]))
     rows = [
         {
             "selected": selected["text"],
             "filtered": filtered["text"],
             "gap": f"{selected['score']:.3g} / {filtered['score']:.3g}",
             "cosine": float(cosine),
-            "why": ", ".join(SHORT[flag] for flag in filtered["flags"]) or "score",
+            "why": why,
             "place": " / ".join(filter(None, (selected["place"], filtered["place"]))),
         }
-        for selected, filtered, cosine in pairs
+        for (selected, filtered, cosine), why in zip(pairs, reasons, strict=True)
     ]
     columns = {
         "selected": "Selected",
@@ -383,3 +384,12 @@ def side_by_side(map_run: str) -> None:
         with_place(columns, rows),
         "Pairs of a selected sentence and the most similar sentence that is not selected",
     )
+
+
+def _kept_out(choice_id: str, rows: IntArray) -> list[str]:
+    """Return the reason why each of `rows` of D_C is not selected, in a word or two."""
+    diverse = runs.get(run_of(choice_id)).manifest.config.get("diversity", "none") != "none"
+    flags, by_hand = insights.flags_of(choice_id, rows), np.isin(rows, selections.edits(choice_id).removed)
+    withheld = [", ".join(SHORT[flag] for flag, mask in flags.items() if mask[i]) for i in range(len(rows))]
+    otherwise = "score or variety" if diverse else "score"
+    return ["hand edit" if hand else flagged or otherwise for hand, flagged in zip(by_hand, withheld, strict=True)]
