@@ -168,12 +168,12 @@ def picked_scores(values: FloatArray, picked: FloatArray, unit: str) -> go.Figur
     return fig
 
 
-def overlap_lines(points: Sequence[tuple[int, int]], of: int) -> go.Figure:
+def overlap_lines(points: Sequence[tuple[int, int]], of: float) -> go.Figure:
     """Plot how much two selections agree: the share of their best n sentences that are in both, against n.
 
     A second line shows the share that is expected by chance.
 
-    points: (n, number of shared sentences). of: number of sentences to select from.
+    points: (n, number of shared sentences). of: number of sentences to select from (see `insights.chance_of`).
     """
     sizes = np.array([n for n, _ in points], dtype=np.float64)
     shares = np.array([shared / max(n, 1) for n, shared in points])

@@ -148,6 +148,15 @@ def overlap_curve(choice_id: str, other: str) -> list[tuple[int, int]]:
     return [(int(b), int(np.searchsorted(worst, b, side="right"))) for b in budgets]
 
 
+def chance_of(choice_id: str, other: str) -> float:
+    """Return N such that two selections of n sentences, drawn at random, share n / N of their sentences.
+
+    Each is drawn from the rows that it may select. If these are the same rows for both, N is their number.
+    """
+    ours, theirs = (scored(name).eligible(withheld_flags(_keep(name, None))) for name in (choice_id, other))
+    return len(ours) * len(theirs) / max(len(np.intersect1d(ours, theirs)), 1)
+
+
 def side_examples(choice_id: str, other: str, side: Side, n: int = 8) -> list[ScoredRow]:
     """Return up to `n` sentences of one of `SIDES`, best first: by B's score for "only B", otherwise by A's.
 

@@ -355,6 +355,12 @@ def test_two_selections_are_compared(selected: Names) -> None:
     for n, shared in insights.overlap_curve(select, other):
         a, b = (selections.chosen(run, str(n)).rows for run in (select, other))
         assert shared == len(set(a) & set(b))
+    may = selections.scored(select).eligible(FLAGS)
+    assert len(may) < 242
+    n, shared = insights.overlap_curve(select, select)[-1]
+    assert shared / n == n / insights.chance_of(select, select)  # both select all that may be selected
+    keeping = done("select", {**SELECTION, "keep": FLAGS}, strategy="random")
+    assert insights.chance_of(select, keeping) == 242  # `select` draws a part of the 242 rows that `keeping` draws from
     for i, side in enumerate(insights.SIDES):
         examples = [row["row"] for row in insights.side_examples(select, other, side, 4)]
         assert examples

@@ -649,6 +649,10 @@ def test_two_selections_are_compared_by_counts_pairs_and_health(made: Made, at_o
     ids = re.findall(r'<td class="w-whole">([0-9a-f]{16})</td>', page_text)  # no id is broken into lines
     assert len(ids) == min(len(ours & theirs), 8)
     assert len(app.get("plotly_chart")) == 2
+    assert "**Overlap by budget**, without hand edits" in page_text
+    chance = figure_of(app, 1)["data"][1]
+    of = insights.chance_of(made["select"], made["other"])
+    assert numbers(chance["y"])[-1] == pytest.approx(numbers(chance["x"])[-1] / of)
     app = opened(PAGE, {"explore.tab": "Side by side"})
     assert texts(app).count("domain.pdf, page 7 / domain.pdf, page 7") == 15
     app = opened(PAGE, {"explore.tab": "Health of the selection"})

@@ -336,9 +336,9 @@ def _sides(
 
 def _curve(choice_id: str, other: str) -> None:
     points = insights.overlap_curve(choice_id, other)
-    st.markdown("**Overlap by budget**")
+    st.markdown("**Overlap by budget**, without hand edits")
     chart(
-        plot.overlap_lines(points, len(selections.scored(choice_id).domain)),
+        plot.overlap_lines(points, insights.chance_of(choice_id, other)),
         "explore.overlap",
         "Share of the best sentences that are in both selections, by number of selected sentences",
     )
