@@ -633,6 +633,9 @@ def test_finished_tagger_can_be_run_to_find_entities(
     tagger = finished.tuned(home, finished.corpora(home), "tiny", 0.6)
     app = opened_on(PAGE, made["select"])
     assert "entities" not in app.selectbox(key="explore.by").options
+    again = opened_on(PAGE, made["select"], {"explore.tag.run": made["tag"]})  # started in this visit, then removed
+    assert "explore.tag.start" in keys(again)
+    assert not again.error
     assert app.selectbox(key="explore.tag.model").value == tagger.id
     press(app, "explore.tag.start")
     [(kind, options)] = started_runs
@@ -662,6 +665,14 @@ def test_two_selections_are_compared_by_counts_pairs_and_health(made: Made, at_o
     assert (new.manifest.config["diversity"], new.manifest.config["strategy"]) == ("quota", "knn")
     assert app.session_state["selection.run"][0] == new.id
     assert texts(app).count("40 sentences, ") == 2  # beside the selection by score alone
+
+
+def test_a_removed_selection_with_diversity_does_not_stop_the_tab(made: Made) -> None:
+    begun = {"from": made["select"], "run": made["other"]}
+    removals.remove_run(made["other"])
+    app = opened_on(PAGE, made["select"], {"explore.tab": "Health of the selection", "explore.diverse": begun})
+    assert not app.error
+    assert "explore.choose" in keys(app)
 
 
 def test_pairs_say_what_kept_the_other_sentence_out(made: Made) -> None:

@@ -43,9 +43,10 @@ def offer_tagging(choice_id: str) -> None:
         if options and pressed("Find entities", "explore.tag.start", icon=":material/search:"):
             st.session_state[RUN] = runs.start("tag", options, on)
             st.rerun()
-        started = st.session_state.get(RUN)
-        if options and started and runs.get(started).manifest.inputs["corpus"] == options["corpus"]:
-            run_panel(started, "explore.tag")
+        # The run that was started here may have been removed on the page Runs.
+        started = next((run for run in runs.listed("tag") if run.id == st.session_state.get(RUN)), None)
+        if options and started and started.manifest.inputs["corpus"] == options["corpus"]:
+            run_panel(started.id, "explore.tag")
 
 
 def _options(choice_id: str) -> dict[str, str] | None:

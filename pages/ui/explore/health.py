@@ -50,8 +50,10 @@ def health(choice_id: str) -> None:
 def _again(choice_id: str) -> None:
     """Draw a button that makes another selection, from the same scores but with diversity."""
     st.subheader("More variety", anchor=False)
-    begun = st.session_state.get(DIVERSE)
-    if begun and begun["from"] == choice_id and run_panel(begun["run"], "explore.diverse-run").state == "succeeded":
+    begun = st.session_state.get(DIVERSE, {})
+    # The run that was started here may have been removed on the page Runs.
+    there = begun.get("run") in {run.id for run in runs.listed("select")}
+    if there and begun["from"] == choice_id and run_panel(begun["run"], "explore.diverse-run").state == "succeeded":
         take(begun["run"])
         del st.session_state[DIVERSE]
         st.rerun()
