@@ -658,13 +658,15 @@ def test_two_selections_are_compared_by_counts_pairs_and_health(made: Made, at_o
     assert numbers(chance["y"])[-1] == pytest.approx(numbers(chance["x"])[-1] / of)
     app = opened(PAGE, {"explore.tab": "Side by side"})
     assert texts(app).count("domain.pdf, page 7 / domain.pdf, page 7") == 15
+    selections.keep_budget(made["select"], "30")
     app = opened(PAGE, {"explore.tab": "Health of the selection"})
-    assert "40 sentences" in texts(app)
+    assert "30 sentences" in texts(app)
     press(app, "explore.choose")
     new = runs.listed("select")[0]
+    assert new.manifest.config["budget"] == "30"
     assert (new.manifest.config["diversity"], new.manifest.config["strategy"]) == ("quota", "knn")
     assert app.session_state["selection.run"][0] == new.id
-    assert texts(app).count("40 sentences, ") == 2  # beside the selection by score alone
+    assert texts(app).count("30 sentences, ") == 2  # beside the selection by score alone
 
 
 def test_a_removed_selection_with_diversity_does_not_stop_the_tab(made: Made) -> None:

@@ -1,13 +1,13 @@
 """The health of S_C in numbers and warnings, and the effect of selecting with diversity."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import streamlit as st
 
 from core.importing import view as corpora
 from core.projects import runs
 from core.selection import insights
+from core.selection import view as selections
 from core.selection.choice import run_of
 from core.selection.health import Health
 from core.shown import count
@@ -71,8 +71,8 @@ def _again(choice_id: str) -> None:
             key="explore.spread",
         )
         if pressed("Choose with diversity", "explore.choose", icon=":material/diversity_2:"):
-            config: Mapping[str, Any] = runs.get(run_of(choice_id)).manifest.config
-            new = runs.start("select", {**config, "diversity": kind})
+            options = selections.again(choice_id, selections.kept_budget(choice_id))
+            new = runs.start("select", {**options, "diversity": kind})
             st.session_state[DIVERSE] = {"from": choice_id, "run": new}
             st.rerun()
 
