@@ -390,7 +390,7 @@ def export(
     names = further_names(further, kept, (*COLUMNS, *MARKS, *PLACE))
     kinds = classes(map_run) if kinds is None else kinds
     ranks = np.zeros(len(mapped.domain), dtype=np.int64)
-    # By score, because `scores.order` of a selection with diversity is another order. Without a score, the rank stays 0.
+    # By score, because `scores.order` of a diverse selection is another order. Without a score, the rank stays 0.
     by_score = ranking(scores.scores.values, scores.scores.prefer)
     ranks[by_score] = np.arange(1, len(by_score) + 1)
     blocks = (points[i : i + BLOCK] for i in range(0, len(points), BLOCK))
