@@ -31,6 +31,7 @@ from core.experiment.result import (
 from core.shown import gain_in_words, in_points
 from core.stats import verdict
 from core.stats.pooled import Estimate, pooled
+from core.stats.sequential import ALPHA
 from core.stats.spread import of_estimate
 from core.stats.verdict import EFFECT, SEEDS, Answer, Unlearnt, is_known
 from core.tagging.result import Found, Unfound
@@ -450,10 +451,12 @@ def _unsettled(row: ArmRow, result: ExperimentResult, outlook: Outlook) -> Open:
     """Return the difference that may be open: to the control if the verdict is "helped", else to the baseline."""
     n, swapped, helped = len(row.micro_f1), bool(row.halves_runs), row.verdict == "helped"
     estimate = row.estimate_random if helped else row.estimate
+    # If the claim has a control, the planned test is about the control. The difference to the baseline is tested at 5%.
+    planned = result.planned if helped or row.delta_random is None else None
     return Open(
         effect=_effect(result),
         interval=(row.interval_random or row.interval) if helped else row.interval,
-        bound=result.planned.bound if result.planned else 0.05,
+        bound=planned.bound if planned else ALPHA,
         estimate=estimate,
         spread=spread_of(estimate, n, outlook, swapped=swapped),
         n=n,

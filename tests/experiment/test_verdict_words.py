@@ -262,6 +262,21 @@ def test_shown_gain_omits_power_and_early_end_states_wider_interval() -> None:
     assert is_open(replace(result, leaderboard=[NONE, line("no evidence", "tapt")]))
 
 
+def test_bound_of_the_planned_test_counts_only_for_the_difference_that_it_is_about() -> None:
+    """A claim with a control is compared with `none` at 5%, whatever the bound of the analysis that ended the plan."""
+    early = PlannedTest(
+        arm="classifier", budget="10%", against="random 10%", looks=(2, 4, 6), replicates=4, ended="futile", p=0.5,
+        bound=0.014, effect=1.0, chance=0.05, why="",
+    )  # fmt: skip
+    against_none = line("no evidence", interval=(-2.0, 3.8), **BY_LOT)
+    against_control = line("helped", estimate_random=GAIN, **BY_LOT)
+    no_control = line("no evidence", "tapt", interval=(-2.0, 3.8))
+    for row, is_planned in ((against_none, False), (against_control, True), (no_control, True)):
+        seen = [finding(row, planned=planned).sure for planned in (None, early)]
+        assert all("can only detect gains of about" in words for words in seen)
+        assert (seen[0].partition(" The 3 replicates")[2] != seen[1].partition(" The 3 replicates")[2]) == is_planned
+
+
 def test_taggers_that_learnt_nothing_give_no_answer() -> None:
     rows = [replace(row, collapsed=(1, 2, 3)) for row in (line("nothing learnt"), line("baseline", "none"))]
     result = ExperimentResult(leaderboard=rows, curve=[], hours={})
