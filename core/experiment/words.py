@@ -319,6 +319,11 @@ def _what(word: Word, row: ArmRow, rows: Sequence[ArmRow]) -> str:
             f"Helped, but there is no evidence that {cause} helped: {variant} does better than {without}, but is not "
             f"measurably better than {control}."
         )
+        if row.chose is None:  # The interval may be above 0: it does not include the effect of another pre-training.
+            words["helped"] = (
+                f"Helped, but there is no evidence that {cause} helped: {variant} does better than {without}. One "
+                f"selection and one pre-training cannot show whether it also does better than {control}."
+            )
     if row.verdict == "below control" and row.helped == "yes":
         words["below control"] += f" Both do better than {without}."
     return words[row.verdict]
@@ -395,7 +400,9 @@ def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
         counted = "it is" if failed == 1 else "they are"
         return f"{seen} Of {n} {unit}s, {number_in_words(failed).lower()} learnt nothing; {counted} included."
     over = held_against(row) if row.verdict == "helped" else "no further pre-training" if reads(row) else "none of it"
-    return f"{seen}{detects_in_words(detects, f'{n} {unit}s', f' over {over}') if _is_open(row) else ''}"
+    # However many taggers there are, one pre-training cannot show that the selection helped.
+    asked = _is_open(row) and not (row.verdict == "helped" and row.chose is None)
+    return f"{seen}{detects_in_words(detects, f'{n} {unit}s', f' over {over}') if asked else ''}"
 
 
 def _unit(row: ArmRow) -> str:

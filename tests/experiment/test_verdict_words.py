@@ -262,6 +262,17 @@ def test_shown_gain_omits_power_and_early_end_states_wider_interval() -> None:
     assert is_open(replace(result, leaderboard=[NONE, line("no evidence", "tapt")]))
 
 
+def test_quick_look_says_nothing_about_its_control() -> None:
+    """One pre-training of each cannot tell, even if the interval of these taggers is above 0."""
+    quick = line(
+        "helped", delta_random=2.0, interval_random=(1.0, 3.0), chose=None, pretrain_run="r", estimate_random=GAIN
+    )
+    found = finding(quick)
+    assert "measurably" not in found.what
+    assert "cannot show whether it also does better than the tagger pre-trained on as much random text." in found.what
+    assert found.sure.endswith("The difference to as much random text is +2.0 (+1.0 to +3.0).")
+
+
 def test_bound_of_the_planned_test_counts_only_for_the_difference_that_it_is_about() -> None:
     """A claim with a control is compared with `none` at 5%, whatever the bound of the analysis that ended the plan."""
     early = PlannedTest(
