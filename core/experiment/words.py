@@ -494,7 +494,7 @@ def _next(row: ArmRow, unsettled: Open) -> str:
     if row.verdict == "helped" and row.delta_random is None:
         return "Next: repeat it with a random baseline of the same size, to see whether the selection is what helps."
     if row.verdict == "improves" and n < SEEDS:
-        return f"Next: {unsettled.more(SEEDS)}, before you rely on it."
+        return f"Next: {unsettled.more(_reliable(row))}, before you rely on it."
     if row.verdict == "helped":
         return quick if row.chose is None else settled_by(unsettled)
     if n < 2:
@@ -502,6 +502,11 @@ def _next(row: ArmRow, unsettled: Open) -> str:
     if row.verdict == "no evidence" and _one_pretraining(row):
         return quick
     return words.get(row.verdict) or settled_by(unsettled)
+
+
+def _reliable(row: ArmRow) -> int:
+    """Return the number of replicates that a reliable improvement needs. With swapped halves it is even."""
+    return SEEDS + (SEEDS % 2 if row.halves_runs else 0)
 
 
 def _one_pretraining(row: ArmRow) -> bool:
@@ -516,7 +521,7 @@ def repetitions_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) 
         return 0
     n, helped = len(row.micro_f1), row.verdict == "helped"
     if row.verdict == "improves" or (n < 2 and not helped):
-        return SEEDS if n < SEEDS else 0
+        return _reliable(row) if n < SEEDS else 0
     if row.verdict == "no evidence" and _one_pretraining(row):
         return REPLICATES
     if helped and (row.delta_random is None or row.chose is None):

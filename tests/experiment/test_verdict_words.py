@@ -193,6 +193,9 @@ def test_repetitions_to_settle_equal_the_number_in_the_text() -> None:
     swapped = replace(ROWS["nothing seen"][0], halves_runs=("r",) * 3)
     assert settles(swapped) == 14
     assert settles(swapped, hours=100.0) == 0  # too long to wait for
+    better = line("improves", halves_runs=("r",) * 4, micro_f1=[60.0] * 4)
+    assert settles(better) == 6  # an experiment with swapped halves refuses five
+    assert finding(better).next.startswith("Next: 2 more replicates (6 in all)")
     seen = ROWS["nothing seen"][0]
     assert settles(replace(seen, interval=(-1.0, 0.9))) == settles(replace(seen, estimate=None)) == settles(NONE) == 0
 
