@@ -7,6 +7,7 @@ artifacts/halves.npz                         for each half, the rows of the pool
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
@@ -15,6 +16,8 @@ from typing import Literal
 import numpy as np
 
 from core.config import Budget
+from core.errors import ConfigError
+from core.experiment import arms
 from core.files import read_back
 from core.results import Evaluation, IntArray
 from core.runs import result
@@ -587,13 +590,25 @@ def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
 
 
 def compared_with(row: ArmRow, rows: Sequence[ArmRow]) -> list[ArmRow]:
-    """Return the variants with which `row` is compared: its baseline, and the controls with the same encoder."""
-    base, encoder = baseline(row, rows), split_name(row.arm)[1]
-    controls = [other for other in rows if other.verdict == "control" and split_name(other.arm)[1] == encoder]
-    same_budget = [other for other in controls if other.budget == row.budget] or controls
-    base = base or next((other for other in rows if other.arm == "none"), None)
+    """Return the variants with which `row` is compared: its baseline, and its control if it has one."""
+    base = baseline(row, rows) or next((other for other in rows if other.arm == "none"), None)
     lines = [base] if base is not None and base is not row else []
-    return [*lines, *(other for other in same_budget if other not in lines and row.delta_random is not None)]
+    control = _control(row, rows) if row.delta_random is not None else None
+    return [*lines, *([control] if control is not None and control not in lines else [])]
+
+
+def _control(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
+    """Return the row of the control of `row`; None if it has none, or if this version does not know the arm."""
+    by_cell: dict[arms.Cell, ArmRow] = {}
+    own = None
+    for other in rows:
+        name, encoder = split_name(other.arm)
+        with suppress(ConfigError):
+            cell = arms.Cell(arm=arms.under(encoder, arms.find(name)), budget=other.budget)
+            by_cell[cell] = other
+            own = cell if other is row else own
+    control = arms.control(own, list(by_cell)) if own else None
+    return by_cell[control] if control else None
 
 
 def baseline_words(rows: Sequence[ArmRow]) -> str:

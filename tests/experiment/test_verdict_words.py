@@ -308,6 +308,21 @@ def test_unlearnt_taggers_ask_for_longer_training_not_repetitions(word: Word) ->
     assert not any(PRIVATE.search(part) for part in found.parts)
 
 
+@pytest.mark.parametrize(
+    ("arm", "own", "budget"),
+    [("dataaug", "copies:dataaug", ""), ("tapt", "random-only", "|T_C|"), ("classifier", "random", "10%"), ("lpft", "", "")],
+)  # fmt: skip
+def test_unlearnt_taggers_of_controls_of_other_variants_do_not_count(arm: str, own: str, budget: str) -> None:
+    others = {"copies:dataaug": "", "random-part:2": "", "random-only": "|T_C|", "random": "10%"}
+    rows = [line("control", other, budget=others[other], collapsed=(1, 2)) for other in others if other != own]
+    fields: Mapping[str, Any] = BY_LOT if own else {}
+    row = line("no evidence", arm, interval=(-2.0, 9.8), **fields)
+    controls = [line("control", own, budget=budget)] if own else []
+    assert "learnt nothing" not in " ".join(finding(row, *rows, *controls).parts)
+    found = finding(row, *rows, *(replace(control, collapsed=(3,)) for control in controls))
+    assert ("1 of the 7 taggers learnt nothing" in found.next) == bool(own)
+
+
 def task(delta: float, *, learnt: bool = True) -> TaskRow:
     return TaskRow(
         name="law", run="", sentences=300, tokens=9, f1=60.0, none_f1=58.0, control_f1=59.0, learnt=learnt,
