@@ -298,12 +298,14 @@ def control_words(row: ArmRow) -> str:
 
 def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
     """Return the reason why there is no interval, such as "one seed"."""
-    n, failed = len(row.micro_f1), len(row.collapsed) if isinstance(row, ArmRow) else 0
+    n = len(row.micro_f1)
     if isinstance(row, ArmRow) and row.reference:  # A reference variant has one F1, so count the seeds of `none`.
         n = row.wins + row.ties + row.losses
     if n < 2:
         return "one seed"
-    return f"{n} seeds, {failed} learnt nothing" if failed else f"{n} seeds differ too much"
+    if isinstance(row, ArmRow) and row.collapsed:  # With several taggers per replicate, each has its own seed.
+        return f"{row.n_taggers} seeds, {len(row.collapsed)} learnt nothing"
+    return f"{n} seeds differ too much"
 
 
 def rate_words(row: ArmRow) -> str:

@@ -384,11 +384,14 @@ def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
     """
     # Count the seeds for which a tagger of this variant, of its baseline or of its control learnt nothing.
     failed = len({seed for each in (row, *compared_with(row, rows)) for seed in each.collapsed})
-    n, unit = len(row.micro_f1), _unit(row)
+    n, unit, several = len(row.micro_f1), _unit(row), row.taggers > 1
+    unlearnt = _unlearnt(row, rows).words
     if n < 2:
         return ONCE
     if not is_known(row.interval):
-        why = f", of which {number_in_words(failed).lower()} learnt nothing" if failed else " that differ too much"
+        # A replicate with several taggers may have some that learnt and some that did not.
+        of = f", and {unlearnt}" if several else f", of which {number_in_words(failed).lower()} learnt nothing"
+        why = of if failed else " that differ too much"
         return f"{number_in_words(n)} {unit}s{why}: they do not show the effect of chance."
     interval = row.interval_random
     seen = difference_in_words(row.delta, row.interval, "to no further pre-training" if reads(row) else "to none of it")
@@ -397,6 +400,8 @@ def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
             f"{seen} The difference to {held_against(row)} is {points(row.delta_random)} ({range_in_words(interval)})."
         )
     if failed:
+        if several:
+            return f"{seen} {_capital(unlearnt)}; they are included."
         counted = "it is" if failed == 1 else "they are"
         return f"{seen} Of {n} {unit}s, {number_in_words(failed).lower()} learnt nothing; {counted} included."
     over = held_against(row) if row.verdict == "helped" else "no further pre-training" if reads(row) else "none of it"

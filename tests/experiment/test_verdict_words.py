@@ -20,6 +20,7 @@ from core.experiment.result import (
     TaskRow,
     Word,
 )
+from core.experiment.tables import interval_words
 from core.experiment.words import IDLE, Finding, is_open, main, of_experiment, of_study, repetitions_to_settle
 from core.stats.pooled import Estimate
 from tests.finished import ARM_ROW
@@ -306,6 +307,19 @@ def test_unlearnt_taggers_ask_for_longer_training_not_repetitions(word: Word) ->
     assert found.sure.endswith("Of 3 replicates, one learnt nothing; it is included.")
     assert repetitions_to_settle(result) == 0
     assert not any(PRIVATE.search(part) for part in found.parts)
+
+
+def test_unlearnt_taggers_of_replicates_with_several_are_counted_as_taggers() -> None:
+    none = replace(NONE, micro_f1=[60.0, 61.0, 62.0], taggers=4)
+    failed = line("no evidence", interval=(-2.0, 9.8), taggers=4, collapsed=(1, 100_001, 200_001, 300_001, 2))
+    for interval, words in (
+        ((-2.0, 9.8), ". 5 of the 24 taggers learnt nothing; they are included."),
+        ((-99.0, 99.0), "Three replicates, and 5 of the 24 taggers learnt nothing: they do not show the effect of chance."),
+    ):  # fmt: skip
+        row = replace(failed, interval=interval)
+        sure = of_experiment(ExperimentResult(leaderboard=[none, row], curve=[], hours={})).sure
+        assert sure.endswith(words)
+    assert interval_words(row).endswith("(12 seeds, 5 learnt nothing: no interval)")
 
 
 @pytest.mark.parametrize(
