@@ -160,10 +160,17 @@ def on_fewer_labels(options: Mapping[str, object], n: int) -> Options:
     train = library().find(str(options["train"]))
     if not 0 < n < len(train):
         raise ConfigError(f"labels: {train.name} has {len(train):,} sentences; give a smaller number.")
-    return {**options, "train": _part(train.fingerprint, n)}
+    part = _kept_part(train.fingerprint, n)
+    # The user may have removed the part since then.
+    return {**options, "train": part if library().holds(part) else _part(train.fingerprint, n)}
 
 
 @kept_per_home(8)
+def _kept_part(train: str, n: int) -> str:
+    """Return the result of `_part`, cached because a page calls this function after each input."""
+    return _part(train, n)
+
+
 def _part(train: str, n: int) -> str:
     """Store n random sentences of a corpus, drawn with a fixed seed and kept in order; return their fingerprint."""
     whole = library().find(train)

@@ -447,6 +447,15 @@ def test_a_plan_of_many_hours_offers_a_shorter_one_on_fewer_labels(home: Path) -
     assert len({sentence.id for sentence in next(part.batches(0, 1000))}) == shorter.labels
 
 
+def test_fewer_labels_are_stored_again_after_their_corpus_was_removed(home: Path) -> None:
+    options = {"train": finished.corpora(home)["train"].fingerprint}
+    few = [str(experiments.on_fewer_labels(options, 10)["train"])]
+    Library(home).remove(few[0])
+    few.append(str(experiments.on_fewer_labels(options, 10)["train"]))
+    assert few[0] == few[1]
+    assert len(Library(home).find(few[1])) == 10
+
+
 def test_a_time_that_is_too_short_names_the_shortest_plan() -> None:
     none = find_out.Affordable(limit=600, replicates=0, labels=50, seconds=1620, points=6.8)
     longer = replace(none, seconds=3360, points=4.0, taggers=4)
