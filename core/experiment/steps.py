@@ -308,7 +308,9 @@ class Stages:
         if len(self.job.corpus(config.domain)) > LARGE:
             options["cascade"] = False
         options["seed"] = replicate.draw
-        budget = f"{self.task.n_tokens}tokens" if arm.plain_name == CONTROL else cell.budget
+        budget = cell.budget
+        if arm.plain_name == CONTROL:  # T_C may be larger than D_C.
+            budget = f"{min(self.task.n_tokens, self.job.corpus(config.domain).n_tokens)}tokens"
         if arm.pseudo:  # The fixed budget may be larger than D_C.
             budget = str(min(int(budget), len(self.job.corpus(config.domain))))
         if alike:

@@ -175,6 +175,17 @@ def test_gazetteer_variant_reads_the_given_list_or_the_training_set(home: Path) 
         assert read == {"random": train, "gazetteer": names.fingerprint if listed else train, "classifier": train}
 
 
+def test_control_of_tapt_reads_all_of_a_domain_corpus_that_is_smaller_than_the_task_corpus(home: Path) -> None:
+    """A larger budget would be refused, although the user gave none."""
+    made = fill(home)
+    for task, domain in (("task", "domain"), ("domain", "task")):
+        given = {"also_test": (), "task": task, "domain": domain, "arms": ("tapt",), "transductive": "all"}
+        config, stages = planned(home, **given)
+        (cell,) = [cell for cell in config.cells if cell.arm.name == arms.CONTROL]
+        budget = stages.select(cell, config.replicates(cell)[0]).budget
+        assert budget == f"{min(made[task].n_tokens, made[domain].n_tokens)}tokens"
+
+
 def test_lines_share_the_vectors_of_a_large_domain_corpus(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(home)
     for largest, cascade in ((select.LARGE, None), (9, False)):
