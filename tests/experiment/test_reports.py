@@ -232,6 +232,20 @@ def test_report_escapes_markup_and_a_long_one_keeps_every_row() -> None:
     assert docx.Document(BytesIO(as_docx(document))).paragraphs
 
 
+@pytest.mark.parametrize(
+    ("names", "alike"),
+    [(("random", "knn"), True), (("tapt", "dapt"), False), (("random", "gazetteer"), False), (("tapt", "random-only"), False)],
+)  # fmt: skip
+def test_report_says_that_variants_read_similar_sentences_only_if_all_do(names: tuple[str, ...], alike: bool) -> None:
+    none, *_, read = rows(1)
+    lines = [none, *(replace(read, arm=name, about=f"About {name}.") for name in names)]
+    text = html(experiment_document(report(rows=lines, main=lines[1]), COVER))
+    assert ("read sentences of the domain corpus (D_C) that were selected because they are like" in text) == alike
+    assert ("All except “none” also read the task corpus." in text) == alike
+    assert ("shows the effect of any text of that amount" in text) == alike
+    assert all((f"About {name}." in text) == (not alike) for name in names)
+
+
 def test_picture_shows_the_main_variants_differences_to_baseline_and_control_as_the_page_does() -> None:
     first, second = rows()[1:]
     second = replace(second, delta=1.2, interval=(-0.5, 2.9), delta_random=0.4, interval_random=(-8.8, 9.6))

@@ -65,6 +65,7 @@ from core.experiment.words import (
     unfound_words,
 )
 from core.project_list import INVENTED
+from core.selection import STRATEGIES
 from core.shown import listed
 from core.tagging.result import TwoReadings, TypeScores, Unfound
 from core.text.sentence import Entity
@@ -72,6 +73,8 @@ from core.text.sentence import Entity
 TITLE = "Was it worth it?"
 OVERRULED = Text("The data check had red items, which the user overruled for this run: see “Data check”.", strong=True)
 SAMPLE = Text(INVENTED, strong=True)
+# Strategies that do not prefer sentences that are like the task corpus, except `random`.
+OTHERWISE = ("length-matched-random", "gazetteer", "ner-selected")
 # Maximum number of entity types on the first page.
 KINDS = 8
 # SHOWN: number of example sentences. WORDS: a sentence with more tokens counts as long.
@@ -326,15 +329,22 @@ def _kinds(report: Report, types: Sequence[TypeScores], more: int) -> list[Part]
     return [Heading("By kind"), Text(text), Table(heads, rows, (1, 2, 3, 4))]
 
 
+def _all_select_alike(rows: Sequence[ArmRow]) -> bool:
+    """Return True if all trained variants except `none` read random sentences, or sentences like the task corpus."""
+    arms = [row.arm for row in rows if row.verdict != "baseline" and not row.reference]
+    return all_read(rows) and all(arm in STRATEGIES and arm not in OTHERWISE for arm in arms)
+
+
 def _compared(report: Report) -> list[Part]:
     text = "Programs that find entities (names, parties, places) were trained in the same way, except for one thing"
     parts: list[Part] = []
-    if all_read(report.rows):
+    if _all_select_alike(report.rows):
         text += (
             ": what plain text the program had read before. Each way of preparing a program is a variant. The variant "
             "“none” read nothing; “random” read random sentences, and shows the effect of any text of that amount. The "
             "other variants read sentences of the domain corpus (D_C) that were selected because they are like the "
-            "task corpus (T_C). The number after a variant's name is the size of that selection (S_C)."
+            "task corpus (T_C). All except “none” also read the task corpus. The number after a variant's name is the "
+            "size of its selection (S_C)."
         )
         references = [(line_name(row), row.about) for row in report.rows if row.reference]
         parts += [Text("For comparison, without training:"), Items(references)] if references else []
