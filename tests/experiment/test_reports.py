@@ -246,6 +246,16 @@ def test_report_says_that_variants_read_similar_sentences_only_if_all_do(names: 
     assert all((f"About {name}." in text) == (not alike) for name in names)
 
 
+def test_report_counts_all_taggers_of_replicates_with_several() -> None:
+    lines = [replace(row, micro_f1=(60.0, 61.0, 62.0), taggers=4) for row in rows(1)]
+    text = html(experiment_document(report(rows=lines, main=lines[1]), COVER))
+    assert "Each score is the mean of 12 trainings." in text
+    assert "was trained 3 times with 4 taggers each, because scores vary by chance (seeds 1, 2, 3)." in text
+    early = [replace(lines[0], micro_f1=[60.0] * 6), lines[1]]
+    text = html(experiment_document(report(rows=early, main=early[1]), COVER))
+    assert "Each score with the variant is the mean of 12 trainings, each score without it of 24." in text
+
+
 def test_picture_shows_the_main_variants_differences_to_baseline_and_control_as_the_page_does() -> None:
     first, second = rows()[1:]
     second = replace(second, delta=1.2, interval=(-0.5, 2.9), delta_random=0.4, interval_random=(-8.8, 9.6))

@@ -25,6 +25,7 @@ from core.experiment.result import (
     MoreLabels,
     Reference,
     StudyResult,
+    baseline,
     baseline_words,
     nothing_learnt,
     split_name,
@@ -318,8 +319,14 @@ def _kinds(report: Report, types: Sequence[TypeScores], more: int) -> list[Part]
         for kind in types
     ]
     rest = f" {more:,} more on the next page." if more > 0 else ""
-    times = len(report.main.micro_f1) if report.main else 1
-    each = f" Each score is the mean of {times} trainings." if times > 1 and not swapped(report.rows) else ""
+    times = report.main.n_taggers if report.main else 1
+    base = baseline(report.main, report.rows) if report.main else None
+    each = f" Each score is the mean of {times} trainings."
+    if base and base.n_taggers != times:  # If the plan ended early, the baseline has more seeds.
+        each = (
+            f" Each score with the variant is the mean of {times} trainings, each score without it of {base.n_taggers}."
+        )
+    each = each if times > 1 and not swapped(report.rows) else ""
     text = (
         "A score of 100 means that all entities were found and none was invented. By chance alone, scores vary by some "
         f"points.{each}"
@@ -357,11 +364,13 @@ def _compared(report: Report) -> list[Part]:
     n = len(report.seeds)  # If the plan ended early, variants that train all seeds in one run have more seeds.
     longer = [f"; {line_name(row)} {len(row.micro_f1)} times" for row in report.rows if len(row.micro_f1) > n]
     trained = "Every variant that is trained" if any(row.reference for row in report.rows) else "Every variant"
+    taggers = max((row.taggers for row in report.rows), default=1)
+    several = f" with {taggers} taggers each" if taggers > 1 else ""
     other = ", or from the encoder in their name" if any(split_name(row.arm)[1] for row in report.rows) else ""
     alike = (
-        f"{trained} has the settings “{report.preset}”, and was trained {n} {'time' if n == 1 else 'times'}, because "
-        f"scores vary by chance (seeds {', '.join(map(str, report.seeds))}){''.join(longer)}. Variants that use an "
-        f"encoder start from {report.encoder}{other}."
+        f"{trained} has the settings “{report.preset}”, and was trained {n} {'time' if n == 1 else 'times'}{several}, "
+        f"because scores vary by chance (seeds {', '.join(map(str, report.seeds))}){''.join(longer)}. "
+        f"Variants that use an encoder start from {report.encoder}{other}."
     )
     if swapped(report.rows):
         alike = f"{alike} {SWAPPED}"
