@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +22,15 @@ from core.experiment import deliver, results
 from core.experiment.cli import write_report
 from core.experiment.deliver import LONGEST
 from core.experiment.plot import glance
-from core.experiment.report.documents import TITLE, CorpusRow, Report, examples, experiment_document
+from core.experiment.report.documents import (
+    TITLE,
+    CorpusRow,
+    Report,
+    StudyReport,
+    examples,
+    experiment_document,
+    study_document,
+)
 from core.experiment.report.parts import (
     LABELS,
     ROW,
@@ -254,6 +262,25 @@ def test_report_counts_all_taggers_of_replicates_with_several() -> None:
     early = [replace(lines[0], micro_f1=[60.0] * 6), lines[1]]
     text = html(experiment_document(report(rows=early, main=early[1]), COVER))
     assert "Each score with the variant is the mean of 12 trainings, each score without it of 24." in text
+
+
+def test_report_names_no_condition_of_an_improvement_that_only_some_variants_have() -> None:
+    text = html(experiment_document(report(), COVER))
+    assert "only if it is better than no further pre-training" not in text
+    assert "only if it is better than its baseline and, if it has a control, better than its control." in text
+
+
+def test_report_of_a_study_asks_about_reading_only_if_its_variant_reads(home: Path) -> None:
+    board = results.study_board(finished.study(home, (0.2, 2.0, 0.8)).id)
+    known = {field.name: getattr(report(), field.name) for field in fields(StudyReport) if field.name != "result"}
+    for tokens, asks in (
+        (9, "Does choosing what a program reads make it better"),
+        (0, "Is a program with dataaug better"),
+    ):
+        result = replace(board, arm="dataaug", tasks=[replace(task, tokens=tokens) for task in board.tasks])
+        assert result.choosing
+        text = html(study_document(StudyReport(**known, result=result), COVER))
+        assert asks in text
 
 
 def test_picture_shows_the_main_variants_differences_to_baseline_and_control_as_the_page_does() -> None:

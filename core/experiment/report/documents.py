@@ -452,10 +452,11 @@ def _how_sure(report: Report) -> list[Part]:
         "Each interval is a 95% confidence interval: a range computed by a method that includes the true difference in"
         " 95 of 100 experiments. It does not predict the result of another experiment, which varies by chance too. The"
         " test of the claim is about one variant; the others are exploratory, and the more of them there are, the "
-        "stronger the evidence that each needs. A variant “improves” only if it is better than no further pre-training"
-        " and better than as much random text. A variant that trains on the whole domain corpus selects nothing, so "
-        "only the first condition applies to it. Each variant was tested once; settings were chosen on a separate dev "
-        "set. If a variant has one selection and one pre-training (a quick look), the interval does not include how "
+        "stronger the evidence that each needs. A variant “improves” only if it is better than its baseline and, if it"
+        " has a control, better than its control. The control of a selection for pre-training is as much random text. A"
+        " variant that trains on the whole domain corpus selects nothing and has no control. Each variant was tested "
+        "once; settings were chosen on a separate dev set. If a variant has one selection and one pre-training (a quick"
+        " look), the interval does not include how "
         "much these vary. It then cannot show that the selection helped. No interval covers text from other sources."
     )
     if any(row.reference for row in report.rows):
@@ -493,7 +494,7 @@ def study_document(report: StudyReport, cover: Cover) -> Document:
     result = report.result
     names = ", ".join(f"“{task.name}”" for task in result.tasks)
     question_asked = f"Does choosing what a program reads make it better at finding entities in {names}?"
-    if result.choosing is None:
+    if result.choosing is None or not any(task.tokens for task in result.tasks):
         question_asked = f"Is a program with {result.arm} better at finding entities in {names}?"
     first: list[Part] = []
     second: list[Part] = []
