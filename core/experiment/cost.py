@@ -364,8 +364,8 @@ class Seconds:
         pieces = self._read(train).pieces / len(train)
         if arm and arm.assisting:
             other = self._read(self.corpora["assisting"])
-            # Every training step uses as many assisting sentences as sentences of L_C.
-            return Read(sentences=n, pieces=n * (pieces + other.pieces / other.sentences))
+            in_turn = self.config.tagger_settings.in_turn
+            return Read(sentences=n, pieces=n * pieces).and_assisting(other, in_turn=in_turn)
         grown = n * (2 if arm and arm.rebuild == AUGMENT else 1 + arm.rate if arm and arm.rebuild in GROWS else 1)
         return Read(sentences=round(grown), pieces=grown * pieces)
 

@@ -249,6 +249,16 @@ class Read:
         """Size of this text if every sentence is read together with a copy: twice the pieces."""
         return replace(self, pieces=2 * self.pieces)
 
+    def and_assisting(self, other: "Read", *, in_turn: bool) -> "Read":
+        """Return the size of an epoch on this text and an assisting corpus (`training.rows.laid_out`).
+
+        Each step has as many sentences of `other` as of this text. in_turn: both corpora take turns, one sentence per
+        step, and the smaller one is repeated.
+        """
+        n = max(self.sentences, other.sentences) if in_turn else self.sentences
+        pieces = n * (self.pieces / self.sentences + other.pieces / other.sentences)
+        return Read(sentences=2 * n if in_turn else n, pieces=pieces)
+
 
 def tagger(
     speed: Speed, settings: Settings, seeds: int, *, train: Read, dev: Read, tests: Sequence[Read], stages: int = 1
@@ -408,7 +418,9 @@ def _finetune(config: FinetuneConfig, library: Library) -> Work:
     train, dev, *tests = (library.find(reference) for reference in (config.train, config.dev, *config.test))
     settings = config.training(len(train)).planned(len(train))
     seeds = len(config.seeds)
-    steps = settings.epochs * math.ceil(len(train) / settings.batch_size)
+    assisting = library.find(config.assisting) if config.assisting else None
+    rows = 2 * max(len(train), len(assisting)) if assisting and config.in_turn else len(train)
+    steps = settings.epochs * math.ceil(rows / settings.batch_size)
     other = library.find(config.first) if config.first else None
     before = config.training(len(other)).brief(config.first_epochs) if other else settings
     if other:
@@ -425,7 +437,10 @@ def _finetune(config: FinetuneConfig, library: Library) -> Work:
             return read(corpus).with_copies if config.beta or config.gamma else read(corpus)
 
         stages, tested = 2 if config.stages == "lpft" else 1, [*map(read, tests)]
-        own = tagger(speed, settings, seeds, train=learnt(train), dev=read(dev), tests=tested, stages=stages)
+        labels = learnt(train)
+        if assisting:
+            labels = labels.and_assisting(read(assisting), in_turn=config.in_turn)
+        own = tagger(speed, settings, seeds, train=labels, dev=read(dev), tests=tested, stages=stages)
         if other:
             extra = first(speed, before, seeds, train=learnt(other), dev=read(dev))
             own = Estimate(expected=own.expected + extra, most=own.most + extra)

@@ -197,6 +197,24 @@ def test_fine_tuning_estimate_is_the_same_in_an_experiment(home: Path, options: 
     assert early.expected < early.most == whole.most == whole.expected
 
 
+def test_fine_tuning_estimate_counts_assisting_sentences(home: Path) -> None:
+    """Each step has as many assisting sentences as primary ones. With `in_turn`, the smaller corpus is repeated."""
+    fill(home)
+    corpora = {corpus.name: corpus for corpus in Library(home).list()}
+    train, other = corpora["train"], corpora["dev"]
+    plain, both = (alone(home, seeds=(1,), assisting=name).most for name in ("", "dev"))
+    share = other.n_tokens / len(other) / (train.n_tokens / len(train))
+    a, b = TIMED.tagger
+    epochs = TaggerSettings().training(len(train)).planned(len(train)).epochs
+    added = epochs * share * train.n_tokens * TIMED.pieces["train"] * b
+    assert both - plain == pytest.approx(added)
+    turns = {"network": "charcnn", "in_turn": True, "assisting": "dev", "seeds": (1,)}
+    config = FinetuneConfig.parse({**SPLITS, "test": ("test",), **turns})
+    n = max(len(train), len(other))
+    assert _finetune(config, Library(home)).steps == 200 * 2 * n
+    assert alone(home, **turns).most > 200 * 2 * n * a
+
+
 def test_pretraining_estimate_is_the_same_in_an_experiment(home: Path) -> None:
     timed, config = seconds(home, PLAIN, arms=("tapt",), pretrain={"epochs": 3})
     same = PretrainConfig.parse({"corpora": ("task",), "epochs": 3, "heldout_task": "dev"})
