@@ -34,7 +34,7 @@ from core.selection.choose import expected
 from core.shown import duration, listed
 from core.tagging import estimate
 from core.tagging.calibrate import CalibrateResult
-from core.tagging.estimate import START, Read, Speed, Speeds
+from core.tagging.estimate import START, Read, Speed, Speeds, Text
 from core.training.mlm_settings import MlmSettings
 from core.training.settings import TaggerSettings
 
@@ -402,13 +402,14 @@ class Seconds:
         if cell.arm.source:
             per_token = sum(map(len, self.sources)) / sum(corpus.n_tokens for corpus in self.sources)
             return round(self._cap(cell) * per_token), float(self._cap(cell))
-        task = self.corpora["task"]
-        sentences, tokens = (len(task), float(task.n_tokens)) if cell.arm.task else (0, 0.0)
+        task, others = self.corpora["task"], Text(sentences=0, tokens=0.0)
         if cell.arm.strategy:
             domain = self.corpora["domain"]
             n = self._selected(cell)
-            sentences, tokens = sentences + n, tokens + n * domain.n_tokens / len(domain)
-        return sentences, tokens
+            others = Text(sentences=n, tokens=n * domain.n_tokens / len(domain))
+        own = Text(sentences=len(task), tokens=task.n_tokens) if cell.arm.task else Text(sentences=0, tokens=0.0)
+        read = estimate.balanced(self.config.mlm_settings, own, others)
+        return read.sentences, read.tokens
 
     def _selected(self, cell: Cell) -> int:
         """Return the expected number of sentences that a variant selects; for a threshold as budget, all of D_C."""

@@ -22,14 +22,14 @@ from core.models import hub
 from core.models.model_files import weights
 from core.models.networks import ON_ENCODER
 from core.models.sizes import misfit
-from core.pretraining.pretrain import HELD_OUT, HELD_OUT_MOST, PretrainConfig
+from core.pretraining.pretrain import HELD_OUT, HELD_OUT_MOST, Draw, PretrainConfig
 from core.runs.curves import MetricName
 from core.runs.events import read_events
 from core.runs.store import RunStore, is_run_id
 from core.tagging import calibrate
 from core.tagging.calibrate import CalibrateResult
 from core.tagging.config import FinetuneConfig
-from core.training.mlm_settings import MlmSettings
+from core.training.mlm_settings import PACKED, MlmSettings
 from core.training.settings import (
     MATCHED,
     RELABELLED,
@@ -222,19 +222,48 @@ class Estimate:
 def mlm(speed: Speed, settings: MlmSettings, *, sentences: int, tokens: float, held_out: int) -> Estimate:
     """Estimate the time of masked language modelling.
 
-    sentences, tokens: number of training sentences and tokens per epoch. held_out: number of sentences on which the
-    held-out loss is computed.
+    sentences, tokens: number of training sentences and tokens per epoch, see `balanced`. held_out: number of sentences
+    on which the held-out loss is computed.
     """
-    epochs, steps = settings.n_epochs, settings.steps(sentences)
-    pieces = epochs * tokens * speed.pieces * steps / max(settings.full_steps(sentences), 1)
+    steps, epochs = _mlm_steps(settings, sentences, tokens, speed.pieces)
+    pieces = epochs * tokens * speed.pieces
     trained = steps * speed.a + pieces * speed.b
-    head = 0 if speed.has_head else trained / epochs * FORWARD
-    mean = pieces / max(epochs * sentences, 1)
+    head = 0 if speed.has_head else trained / max(epochs, 1) * FORWARD
+    mean = tokens * speed.pieces / max(sentences, 1)
     # The pseudo-perplexity reads the whole sentence once per piece, so its time grows with the square of the length.
     probe = min(PROBED * mean**2 * speed.b * FORWARD, PROBE_SECONDS)
     held = min(held_out, HELD_OUT_MOST) * mean * speed.b * FORWARD
-    seconds = START + speed.load + trained + head + 2 * probe + (epochs + 1) * held
+    seconds = START + speed.load + trained + head + 2 * probe + (math.ceil(epochs) + 1) * held
     return Estimate(expected=seconds, most=seconds)
+
+
+def _mlm_steps(settings: MlmSettings, sentences: int, tokens: float, pieces: float) -> tuple[int, float]:
+    """Return the number of optimizer steps and of epochs. pieces: word pieces per token."""
+    rows = math.ceil(tokens * pieces / PACKED) if settings.packed else sentences
+    an_epoch = max(math.ceil(rows / settings.batch_size), 1)
+    steps = settings.steps(rows)
+    if settings.max_pieces:
+        steps = math.ceil(settings.max_pieces * an_epoch / max(tokens * pieces, 1.0))
+    return steps, steps / an_epoch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """Size of a text that is read in an epoch of masked language modelling."""
+
+    sentences: int
+    tokens: float
+
+
+def balanced(settings: MlmSettings, task: Text, others: Text) -> Text:
+    """Return what an epoch reads of T_C and of the other corpora together, with the option `balance`."""
+    sizes = [round(each.tokens) if settings.packed else each.sentences for each in (task, others)]
+    draw = Draw(*sizes, settings.balance, seed=0)
+    shares = [n / max(size, 1) for n, size in zip((draw.task, draw.others), sizes, strict=True)]
+    return Text(
+        sentences=round(task.sentences * shares[0] + others.sentences * shares[1]),
+        tokens=task.tokens * shares[0] + others.tokens * shares[1],
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -404,14 +433,19 @@ def preflight(config: PretrainConfig | FinetuneConfig, library: Library, store: 
 
 def _pretrain(config: PretrainConfig, library: Library) -> Work:
     corpora = [library.find(reference) for reference in config.corpora]
-    sentences, tokens = (sum(getattr(c, name) for c in corpora) for name in ("n_sentences", "n_tokens"))
+    task, others = (
+        Text(sentences=sum(c.n_sentences for c in part), tokens=sum(c.n_tokens for c in part))
+        for part in (corpora[:1], corpora[1:])
+    )
+    read = balanced(config, task, others)
     held_out = len(library.find(config.heldout_task)) if config.heldout_task else round(HELD_OUT * len(corpora[0]))
 
     def time(speed: Speed) -> Estimate:
-        return mlm(speed, config, sentences=sentences, tokens=tokens, held_out=held_out)
+        return mlm(speed, config, sentences=read.sentences, tokens=read.tokens, held_out=held_out)
 
     texts = tuple(corpus.fingerprint for corpus in corpora)
-    return Work(steps=config.steps(sentences), models=4, texts=texts, time=time)
+    steps, _ = _mlm_steps(config, read.sentences, read.tokens, PIECES)
+    return Work(steps=steps, models=4, texts=texts, time=time)
 
 
 def _finetune(config: FinetuneConfig, library: Library) -> Work:

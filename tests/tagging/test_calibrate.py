@@ -29,10 +29,10 @@ from core.tagging import calibrate
 from core.tagging import view as training
 from core.tagging.calibrate import CalibrateResult
 from core.tagging.config import FinetuneConfig
-from core.tagging.estimate import Estimate, Read, Speed, _finetune, _pretrain, pseudo, usual_epochs
+from core.tagging.estimate import START, Estimate, Read, Speed, _finetune, _pretrain, pseudo, usual_epochs
 from core.text.sentence import Sentence
 from core.training.settings import TaggerSettings
-from tests.conftest import ROOT
+from tests.conftest import ROOT, Seal
 from tests.experiment.test_experiment import OPTIONS, fill
 from tests.finished import TIMED, finish
 from tests.homes import done
@@ -220,6 +220,34 @@ def test_pretraining_estimate_is_the_same_in_an_experiment(home: Path) -> None:
     same = PretrainConfig.parse({"corpora": ("task",), "epochs": 3, "heldout_task": "dev"})
     time = _pretrain(same, Library(home)).time(Speed.measured(TIMED, "mlm", "task"))
     assert time.expected == time.most == pytest.approx(timed.pretrain(cell(config, "tapt")))
+
+
+@pytest.mark.parametrize(
+    ("options", "steps"),
+    [
+        ({}, 3 * 17),
+        ({"balance": "upsample_TC"}, 3 * 23),
+        ({"balance": "downsample_SC"}, 3 * 10),
+        ({"packed": True}, 3),
+        ({"max_pieces": 1000}, 14),
+        ({"max_steps": 5}, 5),
+    ],
+)
+def test_pretraining_estimate_has_the_steps_of_the_run(
+    home: Path, seal: Seal, options: dict[str, Any], steps: int
+) -> None:
+    """Corpora of 40 and 90 sentences of 10 words, with a piece per word, in batches of 8 for 3 epochs."""
+    corpora = [
+        seal([f"{name} {i} c d e f g h i j" for i in range(n)], name).fingerprint
+        for name, n in (("task", 40), ("domain", 90))
+    ]
+    config = PretrainConfig.parse({"corpora": corpora, "epochs": 3, "batch_size": 8, **options})
+    work, speed = _pretrain(config, Library(home)), Speed(a=1.0, b=0.0, load=0.0, pieces=1.0)
+    assert work.time(speed).expected == pytest.approx(START + steps)
+    if "max_pieces" not in options:
+        assert work.steps == steps
+    else:  # without a measured speed, a word is assumed to have 1.3 pieces
+        assert work.steps == 11
 
 
 ASKED = {**PLAIN, "arms": ("none", "tapt"), "seeds": (1,)}
