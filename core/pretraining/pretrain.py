@@ -92,7 +92,7 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
         announce(context.run.id)  # the corpora are ready, so other processes may join
         context.stage(f"loading {config.init}")
         lm = MaskedLM.load(config.init, allow_download=config.allow_download)
-        piles, tokens = _read(config, job, corpora, lm)
+        piles, sentences, tokens = _read(config, job, corpora, lm)
         settings = _settings(config, lm, piles, job)
         if not lm.has_head:
             context.note(f"{config.init} has no vocabulary head, so a head is fitted first, with the encoder frozen.")
@@ -102,7 +102,7 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
     rows = piles.draw(0)
     result = PretrainResult(
         model=str(models.folder(context.run)),
-        sentences=int(piles.train.first[rows].sum()),
+        sentences=sentences,
         tokens=tokens,
         epochs=round(outcome.steps / -(-len(rows) // config.batch_size), 2),
         steps=outcome.steps,
@@ -122,10 +122,11 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
     return result
 
 
-def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM") -> tuple["Piles", int]:
-    """Return the rows for training, the held-out rows of T_C and of general text, and the number of training tokens.
+def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM") -> tuple["Piles", int, int]:
+    """Return the rows of pieces, the number of sentences per epoch, and the number of tokens of the training sentences.
 
-    No row for training contains a held-out sentence.
+    The rows are for training, and held-out ones of T_C and of general text. No row for training contains a held-out
+    sentence.
     """
     from core.models.encoder import longest
     from core.training.pretrain import Piles
@@ -139,12 +140,13 @@ def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM
 
     task, general = _held_out(config, job, corpora)
     held = np.concatenate([corpus.ids()[rows] for corpus, rows in (task, general) if len(rows)])
-    parts, left_out, tokens = [], 0, 0
+    parts, counts, left_out, tokens = [], list[int](), 0, 0
     for corpus in corpora:
         sampled = corpus.take(np.linspace(0, len(corpus) - 1, min(SAMPLE, len(corpus))).astype(np.int64))
         whole = WHOLE if config.packed else min(config.max_length, window)
         note_fit(job.context, lm.tokenizer, sampled, encoder=config.init, corpus=corpus.name, max_length=whole)
         rows = np.flatnonzero(~np.isin(corpus.ids(), held))
+        counts.append(len(rows))
         left_out += len(corpus) - len(rows)
         tokens += int(corpus.lengths()[rows].sum())
         part = pieces(corpus, rows, WHOLE) if config.packed else pieces(corpus, rows)
@@ -159,7 +161,13 @@ def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM
         + (f" and {draw.others:,} of the others" if len(sizes) > 1 else "")
         + (f"; {left_out:,} are held out." if left_out else ".")
     )
-    return Piles(train=Examples.join(parts), draw=draw, task=pieces(*task), general=pieces(*general)), tokens
+    piles = Piles(train=Examples.join(parts), draw=draw, task=pieces(*task), general=pieces(*general))
+    if not config.packed:
+        return piles, int(piles.train.first[draw(0)].sum()), tokens
+    # A packed row holds several sentences, so count the sentences by the share of each part's rows that is drawn.
+    sentences = counts[0] * draw.task / max(sizes[0], 1)
+    sentences += sum(counts[1:]) * draw.others / max(sum(sizes[1:]), 1)
+    return piles, round(sentences), tokens
 
 
 class Draw:

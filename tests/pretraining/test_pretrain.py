@@ -85,6 +85,16 @@ def test_held_out_sentences_are_not_trained_on(seal: Seal) -> None:
         run(seal(TEXTS[:1], "lonely"))
 
 
+def test_sentences_of_packed_rows_are_counted(seal: Seal) -> None:
+    task, selected = seal(TEXTS[:40], "T"), seal(TEXTS[40:], "S")
+    made = run(task, selected, packed=True, max_steps=1)
+    assert "rows: 2 of T and 3 of the others" in notes(made)
+    assert made.result()["sentences"] == 120 - 2 - 4
+    assert "114 sentences per epoch" in (Path(made.result()["model"]) / "README.md").read_text()
+    made = run(task, selected, packed=True, max_steps=1, balance="upsample_TC")
+    assert made.result()["sentences"] == round(38 * 3 / 2) + 76
+
+
 @pytest.mark.parametrize(
     ("balance", "task", "others"), [("none", 5, 17), ("upsample_TC", 17, 17), ("downsample_SC", 5, 5)]
 )
