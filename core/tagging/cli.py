@@ -1,5 +1,6 @@
 """The commands `pretrain`, `finetune`, `evaluate`, `errors`, `predict`, `vectors add` and `vectors list`."""
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -177,6 +178,7 @@ def _predictions(given: str, read: ReadReport) -> Write:
     def write(run: Run, output: str) -> Mapping[str, str]:
         if Path(output).suffix == ".conll":
             deliver.take(run.id, {predictions.file(run, ".conll"): output})
+            deque(taggers.found_sentences(run.id, given, read), maxlen=0)  # only counts the rows that cannot be read
         else:
             taggers.write_found(run.id, Path(output), given, read)
         return {"output": output}

@@ -218,6 +218,8 @@ def test_finetune_evaluate_and_predict_commands_work(command: Command, tmp_path:
     code, out, err = command("predict", "--model", output, damaged)
     assert [json.loads(line)["line"] for line in out.splitlines()] == [1, 3]
     assert "note: 1 row of damaged.jsonl could not be read, so no entities were predicted there" in err
+    code, _, err = command("predict", "--model", output, damaged, "--output", tmp_path / "d.conll")
+    assert (code, "note: 1 row of damaged.jsonl could not be read" in err) == (0, True)
     code, _, err = command("predict", "--model", output, raw, "--output", tmp_path / "p.txt", "--json")
     assert (code, "'p.txt' must end in one of .jsonl, .csv, .conll" in err) == (2, True)
 
