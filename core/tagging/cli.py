@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import cast
@@ -12,7 +13,7 @@ from core.cli.options import CORPUS, FILE, FOLDER, config_options, given, severa
 from core.cli.terminal import Write, artifact, echo, echo_json, finish, json_option, progress, report
 from core.corpora.readers import ReadReport
 from core.dictionary.cli import list_option, with_lists
-from core.errors import ConfigError
+from core.errors import ConfigError, CorpusError
 from core.experiment import deliver, results
 from core.importing import view as corpora
 from core.importing.cli import run_anyway_option
@@ -153,8 +154,8 @@ def predict(input: str, output: str | None, as_json: bool, **values: object) -> 
     if output and Path(output).suffix not in taggers.FOUND_ENDINGS:
         endings = ", ".join(taggers.FOUND_ENDINGS)
         raise ConfigError(f"output: {Path(output).name!r} must end in one of {endings}.")
+    given, read = _path(input), ReadReport()
     run = _done("predict", {**values, "corpus": input})
-    given, read = input if Path(input).exists() else "", ReadReport()
     if output:
         finish(run, as_json, output, _predictions(given, read))
     elif as_json:
@@ -167,6 +168,14 @@ def predict(input: str, output: str | None, as_json: bool, **values: object) -> 
         name = Path(input).name
         words = f"{count(read.rejected, 'row')} of {name} could not be read, so no entities were predicted there"
         echo(f"note: {words}; to list these rows, run python -m core corpus add {name}.", err=True)
+
+
+def _path(input: str) -> str:
+    """Return `input` if it is the path of a file to tag; "" if it is a corpus, also if a file has the same name."""
+    with suppress(CorpusError):
+        corpora.find(input)
+        return ""
+    return input if Path(input).exists() else ""
 
 
 def _predictions(given: str, read: ReadReport) -> Write:

@@ -18,6 +18,7 @@ from safetensors.torch import load_file
 
 from core import shown_command as commands
 from core.errors import Cancelled, ConfigError, CorpusError, WinnowError
+from core.importing import view as imports
 from core.models.tagger import Tags, prediction_of
 from core.models.taggers import load_tagger, new_tagger
 from core.projects import removals, runs
@@ -222,6 +223,21 @@ def test_finetune_evaluate_and_predict_commands_work(command: Command, tmp_path:
     assert (code, "note: 1 row of damaged.jsonl could not be read" in err) == (0, True)
     code, _, err = command("predict", "--model", output, raw, "--output", tmp_path / "p.txt", "--json")
     assert (code, "'p.txt' must end in one of .jsonl, .csv, .conll" in err) == (2, True)
+
+
+def test_a_corpus_is_predicted_and_not_a_file_of_its_name(
+    command: Command, tmp_path: Path, corpora: Corpora, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "raw.txt").write_text("Px meets La\n\nax bx\n", encoding="utf-8")
+    run = tuned({**corpora, "seeds": (1,), "epochs": 1})
+    code, _, err = command("predict", "--model", run.id, "raw.txt", "--output", "p.jsonl")
+    assert code == 0, err
+    (name,) = (corpus.name for corpus in imports.listed() if corpus.n_sentences == 2)
+    Path(name).write_bytes(b'{"text": 7}\n{"text": "other"}\n')
+    code, out, err = command("predict", "--model", run.id, name)
+    assert (code, "could not be read" in err) == (0, False)
+    assert [json.loads(line)["line"] for line in out.splitlines()] == [1, 3]
 
 
 @pytest.mark.parametrize("network", ["encoder", "charcnn"])
