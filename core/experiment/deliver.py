@@ -49,6 +49,7 @@ from core.experiment.words import overlap_in_short
 from core.files import read_back, read_object, write_atomic
 from core.importing.result import ROLES
 from core.kind import overruled
+from core.models.hub import NAMES, VOCABULARY
 from core.paths import home
 from core.project_list import COVER_FILE
 from core.project_list import read as read_project
@@ -133,10 +134,16 @@ def copy_model(run_id: str, target: Path, *, rare: bool = True) -> None:
 
 
 def _copy_model(run_id: str, target: Path, rare: bool) -> None:
+    folder = model_folder(run_id)
+    if "winnow" in (read_object(target / "config.json") or {}):
+        # Remove the words and names of an earlier tagger in `target`, because this tagger cannot be loaded with them.
+        for name in (VOCABULARY, NAMES):
+            if not (folder / name).exists():
+                (target / name).unlink(missing_ok=True)
     if rare:
-        shutil.copytree(model_folder(run_id), target, dirs_exist_ok=True)
+        shutil.copytree(folder, target, dirs_exist_ok=True)
     else:
-        copy_without_rare_words(model_folder(run_id), target)
+        copy_without_rare_words(folder, target)
 
 
 @exporting

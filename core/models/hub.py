@@ -46,8 +46,8 @@ BUNDLED = "minilm"
 TINY = "tiny"
 BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-# Only recurrent taggers have a vocabulary file.
-WEIGHTS, VOCABULARY = "model.safetensors", "vocabulary.json"
+# Only recurrent taggers have a vocabulary file, and only taggers with a dictionary have a file of names.
+WEIGHTS, VOCABULARY, NAMES = "model.safetensors", "vocabulary.json", "names.json"
 # Options of `from_pretrained`: read only local files, and run no code from them.
 _LOCAL = {"local_files_only": True, "trust_remote_code": False}
 

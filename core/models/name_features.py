@@ -16,11 +16,11 @@ from torch import Tensor, nn
 
 from core.files import read_back, write_atomic
 from core.models.crf import bioes_tags
+from core.models.hub import NAMES
 from core.text.names import Dictionary
 from core.text.schemes import encode
 from core.text.sentence import Sentence
 
-FILE = "names.json"
 STRENGTH = 2.0  # weight of the prior in `fit`, as a number of words that have the dictionary's tag
 
 
@@ -75,12 +75,12 @@ class NameFeatures(nn.Module):
         for key, type in self.dictionary.types.items():
             names[type].append(" ".join(key))
         stored = {"case_sensitive": self.dictionary.case_sensitive, "names": names}
-        write_atomic(folder / FILE, json.dumps(stored, ensure_ascii=False).encode())
+        write_atomic(folder / NAMES, json.dumps(stored, ensure_ascii=False).encode())
 
     @classmethod
     def read(cls, folder: Path, tags: Sequence[str]) -> Self | None:
         """Return the dictionary in a tagger's folder; None if there is none. Errors: CorpusError."""
-        if not (path := folder / FILE).is_file():
+        if not (path := folder / NAMES).is_file():
             return None
         with read_back(path):
             stored = json.loads(path.read_text(encoding="utf-8"))

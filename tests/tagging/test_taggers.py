@@ -68,6 +68,21 @@ def test_copy_without_rare_words_predicts_the_same(tuned: Run, command: Command,
     assert holding(taken, [OFTEN])
 
 
+def test_a_tagger_replaces_another_one_in_its_folder(seal: Seal, tuned: Run, tmp_path: Path) -> None:
+    """Words and names of the earlier tagger do not stay, but files that belong to no tagger do."""
+    target, train = tmp_path / "taken", seal(ROWS, "notes", labelled=True).fingerprint
+    names = seal([sentence("Zyxlisted", [(0, 1, "PER")])], "list", labelled=True).fingerprint
+    few = {"init": "tiny", "seeds": (1,), "epochs": 1, "train": train, "dev": train}
+    listed, plain = (executed("finetune", few, dictionary=each) for each in ((names,), ()))
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "names.json").write_text("[]")
+    for run, folder in ((tuned, target), (listed, target), (plain, target), (plain, tmp_path / "own")):
+        deliver.copy_model(run.id, folder)
+        assert load_tagger(target).predict(KNOWN)
+    assert holding(target, [*ONCE, "Zyxlisted"]) == []
+    assert (tmp_path / "own" / "names.json").read_text() == "[]"
+
+
 def test_page_warns_about_training_words_beside_the_download(tuned: Run) -> None:
     def page(run_id: str) -> None:
         from pages.ui.results.take import take_away
