@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from core.corpora.writers import harmless
 from core.experiment import results
 from core.kinds import KINDS
 from core.projects.audit import exporting
@@ -78,7 +79,7 @@ def _flat(options: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str
 def curves_csv(run_ids: Sequence[str]) -> str:
     """Return the training curves of some runs as CSV, with the columns run, metric, type, seed, step, value.
 
-    Errors: RunError.
+    Types that a spreadsheet would run as a formula are escaped. Errors: RunError.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -88,5 +89,5 @@ def curves_csv(run_ids: Sequence[str]) -> str:
     for run_id in dict.fromkeys(run.id for each in known for run in training.trainings(each)):
         for curve in training.curves(run_id):
             for step, value in zip(curve.steps.tolist(), curve.values.tolist(), strict=True):
-                writer.writerow((run_id, curve.name, curve.type, curve.seed, step, f"{value:.6g}"))
+                writer.writerow((run_id, curve.name, harmless(curve.type), curve.seed, step, f"{value:.6g}"))
     return out.getvalue()

@@ -1,6 +1,7 @@
 """The command line on runs and results: help, refused options, labels, differences, errors, and ratios of sizes."""
 
 import csv
+import io
 import json
 import re
 import shlex
@@ -25,6 +26,7 @@ from core.experiment.config import ExperimentConfig
 from core.importing import view as corpora
 from core.projects import labels, removals, run_comparison, runs
 from core.runs.context import RunContext
+from core.runs.events import EventLog
 from core.runs.store import Run
 from core.stats import mistakes
 from core.tagging import evaluations
@@ -187,6 +189,14 @@ def test_runs_are_labelled_listed_by_label_and_keep_their_key(home: Path, comman
     points = sum(len(metric.steps) for each in (one, two) for metric in training.curves(each.id))
     assert len(rows) == points > 0
     assert {row["metric"] for row in rows} == {"dev_f1"}
+
+
+def test_a_type_in_a_table_of_curves_is_no_formula(home: Path) -> None:
+    run = finished.tuned(home, finished.corpora(home), "tiny", 0.6)
+    with EventLog(run.events_file) as log:
+        log.append("metric", {"name": "dev_f1/=1+1@1", "value": 50.0, "step": 9})
+    [row] = [row for row in csv.DictReader(io.StringIO(run_comparison.curves_csv([run.id]))) if row["step"] == "9"]
+    assert row["type"] == "'=1+1"
 
 
 def test_differences_name_corpora_and_nested_options(home: Path, command: Command) -> None:
