@@ -11,6 +11,7 @@ from core import audit_log, door
 from core.audit_log import Line
 from core.cli.options import FILE, several
 from core.cli.terminal import echo, echo_json, in_words, json_option, note_spoilt, progress, remove_everything, report
+from core.corpora.writers import write_file
 from core.errors import ProjectError
 from core.experiment import results
 from core.projects import labels, machine, privacy, removals, run_comparison, runs, titles
@@ -287,7 +288,7 @@ def runs_diff(run_ids: Sequence[str], as_json: bool) -> None:
 @json_option
 def runs_curves(run_ids: Sequence[str], output: str, as_json: bool) -> None:
     """Write the training curves of RUNS to a table with the columns run, metric, type, seed, step, value."""
-    Path(output).write_text(run_comparison.curves_csv(run_ids), encoding="utf-8")
+    write_file(run_comparison.curves_csv(run_ids).encode(), Path(output))
     report({"runs": list(run_ids), "output": output}, as_json, output)
 
 

@@ -81,11 +81,15 @@ def pack(project: Project, target: Path, *, weights: bool = False) -> Packed:
     """Write the corpora, runs and selections of a project to `target`.
 
     weights: True to include models and sentence vectors. Otherwise, a run that needs them computes them again.
-    Errors: ProjectError if `target` is in the project's folder.
+    Errors: ProjectError if `target` is in the project's folder, or if the folder of `target` cannot be made.
     """
     target = target.absolute()
     if any(target.is_relative_to(project.folder / name) for name in KEPT):
         raise ProjectError(f"{target}: is in a folder of the exported project; choose another folder.")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ProjectError(f"{target}: cannot be written ({error.strerror}); choose another path.") from error
     with _still(project.folder):
         active = _active(project.folder)
         files, left = _files(project.folder, active)

@@ -182,8 +182,8 @@ def test_runs_are_labelled_listed_by_label_and_keep_their_key(home: Path, comman
     assert [row["run"] for row in tagged] == [one.id]
     everything = json.loads(run_words(command, "runs", "list", "--archived", "--json"))["runs"]
     assert {row["run"] for row in everything} == {run.id, one.id, two.id, three.id}
-    run_words(command, "runs", "curves", one.id, two.id, "--output", tmp_path / "curves.csv")
-    with (tmp_path / "curves.csv").open(newline="") as file:
+    run_words(command, "runs", "curves", one.id, two.id, "--output", tmp_path / "new" / "curves.csv")
+    with (tmp_path / "new" / "curves.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["run"] for row in rows} == {one.id, two.id}
     points = sum(len(metric.steps) for each in (one, two) for metric in training.curves(each.id))

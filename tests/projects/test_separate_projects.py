@@ -205,9 +205,11 @@ def test_a_damaged_name_hides_no_project(two: tuple[Path, Path], home: Path) -> 
 
 
 def test_projects_are_managed_on_the_command_line(two: tuple[Path, Path], tmp_path: Path, command: Command) -> None:
-    file = str(tmp_path / "first.zip")
+    file = str(tmp_path / "a new folder" / "first.zip")
     assert command("--project", "Leases", "project", "list")[1] == f"  {FIRST}\n* Leases\n"
     assert command("project", "export", FIRST, "--output", file) == (0, f"{file}\n", "")
+    code, _, err = command("project", "export", FIRST, "--output", f"{file}/again.zip")
+    assert (code, err) == (2, f"{file}/again.zip: cannot be written (File exists); choose another path.\n")
     code, _, err = command("project", "import", file)
     assert (code, err) == (2, f"project '{FIRST}': exists already; give another name, such as '{FIRST} 2'.\n")
     assert command("project", "import", file, "--name", "Copy")[0] == 0
