@@ -129,6 +129,13 @@ def test_sentences_that_a_child_run_or_another_project_sends_are_named(home: Pat
     assert runs.recipients() == []
 
 
+def test_the_duration_of_an_imported_run_is_not_given_as_this_machines(made: dict[str, Corpus]) -> None:
+    run = runs.get(audit(made["task"].fingerprint))
+    assert "The latest such run here" in run_words.last_duration("audit")
+    run.brought_file.touch()
+    assert "no run of this kind has finished on this machine yet" in run_words.last_duration("audit")
+
+
 def test_a_run_on_a_cluster_can_be_resumed_elsewhere(
     selection: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:

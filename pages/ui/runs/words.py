@@ -86,8 +86,11 @@ def removed(run_id: str) -> str:
 
 
 def last_duration(kind: str) -> str:
-    """Return a sentence that says how long the latest run of a kind took on this machine."""
-    of_kind = (run for run in runs.listed(kind) if run.manifest.parent is None)
+    """Return a sentence that says how long the latest run of a kind took on this machine.
+
+    Runs that were imported with a project are left out, because another machine may have computed them.
+    """
+    of_kind = (run for run in runs.listed(kind) if run.manifest.parent is None and not run.brought_file.exists())
     done = next((run for run in of_kind if runs.state(run.id).state == "succeeded"), None)
     if done is None:
         return (
