@@ -136,6 +136,16 @@ def test_the_duration_of_an_imported_run_is_not_given_as_this_machines(made: dic
     assert "no run of this kind has finished on this machine yet" in run_words.last_duration("audit")
 
 
+def test_no_results_of_a_failed_run_are_announced_after_its_corpus_was_removed(
+    selection: Callable[..., Run], made: dict[str, Corpus]
+) -> None:
+    run = selection(STARTED, ("failed", {"error": "no memory"}), active=False)
+    corpora.remove(made["task"].fingerprint)
+    page_text = texts(opened_on(SELECTION, run.id))
+    assert "No longer on this machine: the task corpus. The run cannot be resumed or repeated." in page_text
+    assert "The results are shown" not in page_text
+
+
 def test_a_run_on_a_cluster_can_be_resumed_elsewhere(
     selection: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,10 +79,10 @@ def removed(run_id: str) -> str:
     gone = [PARTS.get(name, name) for name in results.removed_inputs(run_id)]
     if not gone:
         return ""
-    return (
-        f"No longer on this machine: {', '.join(dict.fromkeys(gone))}. The results are shown, but no sentences of"
-        " removed corpora, and the run cannot be repeated."
-    )
+    names = f"No longer on this machine: {', '.join(dict.fromkeys(gone))}."
+    if runs.state(run_id).state != "succeeded":
+        return f"{names} The run cannot be resumed or repeated."
+    return f"{names} The results are shown, but no sentences of removed corpora, and the run cannot be repeated."
 
 
 def last_duration(kind: str) -> str:
