@@ -105,7 +105,7 @@ def named_regions(map_run: str) -> dict[str, str]:
     kept = choice.read(_folder(map_run), _NAMES)
     names = kept.items() if isinstance(kept, dict) else ()
     drawn = ((token, name) for token, name in names if token.startswith(tuple(f"{kind}:" for kind in SHAPES)))
-    whole = {token: name for token, name in drawn if isinstance(name, str) and _known(map_run, token)}
+    whole = {token: name for token, name in drawn if isinstance(name, str) and _with_token(map_run, token)}
     return dict(sorted(whole.items(), key=lambda pair: pair[1].casefold()))
 
 
@@ -135,11 +135,29 @@ def _token(region: Region) -> str:
 
 
 def region_of(map_run: str, token: str) -> Region:
-    """Return the region of a map with a token, such as `topic:3`, or with a name. Errors: ConfigError if unknown."""
+    """Return the region of a map with a token, such as `topic:3`, or with a name.
+
+    Errors: ConfigError if there is no such region, or if several regions have this name.
+    """
+    if region := _with_token(map_run, token):
+        return region
+    # A name may contain commas and colons, as a token does.
+    named = [each for each, name in named_regions(map_run).items() if name == token]
+    if len(named) > 1:
+        raise ConfigError(
+            f"region: {len(named)} regions of this map are named {token!r}; give one of them as {' or '.join(named)}."
+        )
+    if region := _with_token(map_run, named[0]) if named else None:
+        return region
     if "," in token and ":" in token:
         return Region(kind="all", value=[region_of(map_run, part) for part in token.split(",")[:LONGEST]])
-    if ":" not in token:
-        token = next((each for each, name in named_regions(map_run).items() if name == token), token)
+    raise ConfigError(
+        f"region: {token!r} is not on this map; pick it on the map again, or copy it from the page's address."
+    )
+
+
+def _with_token(map_run: str, token: str) -> Region | None:
+    """Return the region of a map with the token of a single region, or None."""
     kind, _, value = token.partition(":")
     # At most 9 digits, because the token may come from an address, and `int` raises an error for thousands of digits.
     mapped, number = get(map_run), int(value) if value.isdecimal() and len(value) < 10 else -1
@@ -153,9 +171,7 @@ def region_of(map_run: str, token: str) -> Region:
         return Region(kind=kind, value=bounds)
     if 0 <= number < {"topic": len(mapped.clusters), "point": len(mapped)}.get(kind, 0):
         return Region(kind=kind, value=number)
-    raise ConfigError(
-        f"region: {token!r} is not on this map; pick it on the map again, or copy it from the page's address."
-    )
+    return None
 
 
 def region_points(map_run: str, region: Region | None, kinds: IntArray) -> IntArray:

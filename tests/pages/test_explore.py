@@ -246,6 +246,23 @@ def test_lasso_counts_its_points_stays_until_cleared_and_can_be_named(
     assert regions.named_regions(map_run) == {}
 
 
+def test_names_of_regions_may_look_like_tokens_but_must_be_unique(made: Made) -> None:
+    map_run, one, two = made["map"], middle(made["map"]), middle(made["map"], 0.4, 0.9)
+    tokens = [regions.region_token(region) for region in (one, two)]
+    for name in ("Q1: leases", "A: rent, fees", "old,new"):
+        regions.name_region(map_run, one, name)
+        assert regions.region_token(regions.region_of(map_run, name)) == tokens[0]
+    regions.name_region(map_run, one, "topic:1")
+    assert regions.region_of(map_run, "topic:1") == {"kind": "topic", "value": 1}
+    for region in (one, two):
+        regions.name_region(map_run, region, "boilerplate")
+    both = regions.region_of(map_run, ",".join(tokens))
+    assert [regions.region_token(region) for region in both["value"]] == tokens
+    with pytest.raises(ConfigError, match="2 regions of this map are named 'boilerplate'; give one of them") as error:
+        regions.region_of(map_run, "boilerplate")
+    assert all(token in str(error.value) for token in tokens)
+
+
 def test_forged_regions_and_damaged_names_of_regions_are_refused(made: Made) -> None:
     for forged in ("score:-inf~1", "score:1~inf", "score:nan~nan", "score:2~1", *FORGED):
         with pytest.raises(ConfigError, match="is not on this map"):
