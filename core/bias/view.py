@@ -37,7 +37,8 @@ _MENTION = ("number", "sentence", "start", "end", "mention", "type", "pvi_entity
 class Measured:
     """Mentions of a finished `difficulty` run. Arrays have shape `(n,)`; the number of a mention is its index.
 
-    few: types with fewer than `FEW` mentions, or fewer mentions than folds. Their means are too uncertain.
+    few: types with fewer than `FEW` mentions, fewer mentions than folds, or mentions in only one fold. Their means are
+    too uncertain.
     """
 
     run: str
@@ -72,6 +73,8 @@ def measured(run_id: str) -> Measured:
     # If a type has fewer mentions than there are folds, some fold has no mention of the type.
     enough = max(FEW, 1 + max(mention.fold for mention in rows))
     counts = Counter(mention.type for mention in rows)
+    # The models that predict a fold have not seen a type that is only in this fold.
+    spread = Counter(kind for kind, _ in {(mention.type, mention.fold) for mention in rows})
     return Measured(
         run=run_id,
         corpus=library().recall(run.manifest.inputs["train"]),
@@ -82,7 +85,7 @@ def measured(run_id: str) -> Measured:
         context=np.array([mention.pvi_context for mention in rows]),
         ceim=ceim,
         bars=ceim_bars(ceim, BAND),
-        few=frozenset(kind for kind, n in counts.items() if n < enough),
+        few=frozenset(kind for kind, n in counts.items() if n < enough or spread[kind] == 1 < len(counts)),
     )
 
 

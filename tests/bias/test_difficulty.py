@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.bias import view as bias
 from core.bias.difficulty import Trained, summary
 from core.bias.pvi import entropy
 from core.bias.result import BINS, Mention, bin_of, read_mentions
@@ -141,11 +142,18 @@ def test_trained_null_model_approximates_the_prior_and_leaves_ceim_unchanged(sea
         ),
         ([one(0, "a", "abcdefghijklmnopqrst", "A"), *planted(20, {"B": ("b", "x")})], "1 context is longer than the w"),
         (
+            [
+                *(replace(row, doc="a") for row in planted(30, {"A": ("a", "x")})),
+                *(replace(row, doc="bc"[i % 2]) for i, row in enumerate(planted(30, {"B": ("b", "x")}))),
+            ],
+            "A (30): all mentions are in one document, so the models",
+        ),
+        (
             [*planted(2, {"A": ("a", "x")}), one(9, "b", "x", "B")],
             "Only 3 sentences have an entity, so there are 3 folds",
         ),
     ],
-    ids=["one mention", "one type", "long name", "long context", "few sentences"],
+    ids=["one mention", "one type", "long name", "long context", "one document", "few sentences"],
 )
 def test_odd_mentions_are_noted_and_the_rest_is_measured(seal: Seal, sentences: Sequence[Sentence], words: str) -> None:
     options = {**SHORT, "max_length": 16, "folds": 2 if len(sentences) > 3 else 5}
@@ -155,6 +163,8 @@ def test_odd_mentions_are_noted_and_the_rest_is_measured(seal: Seal, sentences: 
     assert result["notes"] == [e.data["text"] for e in run.events()[0] if e.kind == "note"]
     assert result["mentions"] == len(mentions(run)) == len(sentences)
     assert all(np.isfinite([row.pvi_entity, row.pvi_context]).all() for row in mentions(run))
+    if "one document" in words:
+        assert bias.measured(run.id).few == {"A"}
     if len(result["by_type"]) == 1:
         assert result["v_information"] == {"entity": 0, "context": 0}
         assert result["ceim"] == {"low": 0, "near_zero": len(sentences), "high": 0}
