@@ -113,7 +113,9 @@ def test_measurement_is_shown_in_numbers_bars_and_sentences(run: str) -> None:
     assert sorted(numbers) == inside != []
     app = opened(PAGE)
     assert not app.error
-    assert app.subheader[0].value == "Names and contexts are about equally informative"
+    assert (
+        app.subheader[0].value == "No clear difference between names and contexts: their confidence intervals overlap"
+    )
     assert len(app.get("plotly_chart")) == 3
     picker = app.selectbox(key=f"bias.bar.{run}.False")
     assert len(picker.options) == len(bars)

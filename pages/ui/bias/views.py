@@ -296,7 +296,7 @@ def _answer(result: DifficultyResult) -> str:
         return "Contexts are more informative than names"
     if max(entity[0], context[0]) <= 0:
         return "No evidence that names or contexts carry information about the type"
-    return "Names and contexts are about equally informative"
+    return "No clear difference between names and contexts: their confidence intervals overlap"
 
 
 def _span(bits: float, interval: tuple[float, float]) -> str:
