@@ -251,16 +251,20 @@ def cost_of_all(costs: Costs, names: Sequence[str], stops: Sequence[int]) -> Cos
     names: names of the tasks. stops: numbers of replicates after which the study may end.
     """
     steps: list[Priced] = []
+    wall = 0.0
     for number, name in enumerate(names):
         *early, last = (costs[number, n] for n in stops)
-        alone = (step for each in early for step in each.steps if step.kind == "finetune" and not step.what)
+        alone = [step for each in early for step in each.steps if step.kind == "finetune" and not step.what]
         steps += [replace(step, line=name) for step in (*last.steps, *alone)]
+        wall += last.wall + sum(step.seconds for step in alone)  # Experiments are run one after the other.
     last_of_all = [costs[number, stops[-1]] for number in range(len(names))]
     return Cost(
         steps=tuple(steps),
         device=last_of_all[0].device,
         memory_gb=max(each.memory_gb for each in costs.values()),
         disk_gb=sum(each.disk_gb for each in last_of_all),
+        wall=wall,
+        at_once=last_of_all[0].at_once,
         person={
             f"{line} on {name}": seconds
             for name, each in zip(names, last_of_all, strict=True)

@@ -194,6 +194,8 @@ def test_a_study_can_claim_that_other_labels_or_a_dictionary_help(home: Path) ->
     for timing in view.calibrations(asked, "study"):
         runs.execute("calibrate", timing)
     costs = view.study_cost(asked)
+    assert costs.as_json("tasks")["wall_hours"] == pytest.approx(costs.seconds / 3600)  # one process
+    assert costs.wall > 0
     assert {step.kind for step in costs.steps} == {"finetune", "dictionary"}
     with without_training():
         run = runs.execute("study", asked)
