@@ -256,8 +256,7 @@ def foresee(config: ExperimentConfig, home: Path, *, plans: int | None = None) -
     elif not spread.repeated:
         spread = replace(spread, pretrainings=ASSUMED_PRETRAINING)
     quick = _is_quick(config)
-    own = spread if config.repeat == "pipeline" else replace(spread, pretrainings=0.0)
-    own = own.of_several(config.taggers)
+    own = _of_plan(config, spread)
     n, level, asked = len(config.seeds), 0.95, larger(config)[:plans]
     return Foresight(
         points=detectable(own, config.stops),
@@ -308,8 +307,14 @@ def foretold(config: ExperimentConfig, run: Run, home: Path) -> Foretold | None:
     return kept_forecast(run, config.effect, lambda: foresee(config, home, plans=1).plans[0].chance)
 
 
+def _of_plan(plan: ExperimentConfig, spread: Spread) -> Spread:
+    """Return the spread of a plan's replicates, given the spread of single taggers and of pre-trainings."""
+    repeated = spread if plan.repeat == "pipeline" else replace(spread, pretrainings=0.0)
+    return repeated.of_several(plan.taggers)
+
+
 def _chance(plan: ExperimentConfig, spread: Spread, config: ExperimentConfig, *, cannot: bool) -> PlanChance:
-    foretold = power(spread.of_several(plan.taggers), plan.stops, config.effect)
+    foretold = power(_of_plan(plan, spread), plan.stops, config.effect)
     chance, share = (0.0, 1.0) if cannot else (foretold.chance, foretold.share)
     return PlanChance(replicates=len(plan.seeds), taggers=plan.taggers, looks=plan.stops, chance=chance, share=share)
 

@@ -14,7 +14,7 @@ import pytest
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, PathError, ReadError
-from core.experiment import arms, results
+from core.experiment import arms, foresight, results
 from core.experiment import result as leaderboard
 from core.experiment import view as experiments
 from core.experiment.cli import MAX_BYTES, experiment, read_plan, typed_options
@@ -27,6 +27,7 @@ from core.runs import durations
 from core.runs.events import Data, Event
 from core.runs.store import RunStore
 from core.stats.bootstrap import compare
+from core.stats.spread import Spread
 from core.tagging import calibrate, evaluations
 from core.text.sentence import Sentence
 from tests.conftest import sentence
@@ -235,6 +236,21 @@ def test_a_first_plan_assumes_the_spread_of_scores(home: Path) -> None:
     assert "by 0.5 more from pre-training to pre-training, which is assumed" in words
     assert pipeline.plans[0].seconds is None  # this machine was not timed
     assert "One seed cannot show a difference" in experiments.foresight({**OPTIONS, "seeds": (1,)}).in_words()
+
+
+@pytest.mark.parametrize("repeat", ["tagger", "pipeline"])
+def test_chance_and_detectable_gain_of_a_plan_have_the_same_spread(
+    home: Path, monkeypatch: pytest.MonkeyPatch, repeat: str
+) -> None:
+    """A plan that repeats only the tagger has one pre-training, so pre-trainings do not vary in either number."""
+    fill(home)
+    spread = Spread(seeds=1.0, pretrainings=3.0, both=0.5, sentences=0.3, trainings=4, repeated=2, n_sentences=300)
+    monkeypatch.setattr(foresight, "_spread", lambda config, home: spread)
+    splits = {split: split for split in ("task", "train", "dev", "test")}
+    asked = {**splits, "arms": ("none", "tapt"), "budgets": (), "seeds": range(6), "repeat": repeat}
+    points = foresight.foresee(ExperimentConfig.parse(asked), home, plans=0).points
+    seen = foresight.foresee(ExperimentConfig.parse({**asked, "effect": points}), home, plans=1)
+    assert seen.plans[0].chance == pytest.approx(0.8, abs=0.03)
 
 
 def test_taggers_of_one_replicate_count_as_one(home: Path, untrained: None) -> None:
