@@ -419,10 +419,12 @@ class Stages:
 def find_named(arm: Arm, name: str, corpora: Sequence[Corpus], what: str, others: Sequence[str] = ()) -> Corpus:
     """Return the one of `corpora` that has this name, or a fingerprint that begins with it. Errors: ConfigError.
 
+    The beginning of a fingerprint must have at least 6 digits, as in `Library.find`.
     what: word for these corpora in the error message. others: further allowed names, also listed in the message.
     """
     matches = [corpus for corpus in corpora if name in (corpus.name, *corpus.names)]
-    matches = matches or [corpus for corpus in corpora if corpus.fingerprint.startswith(name)]
+    if len(name) >= 6:
+        matches = matches or [corpus for corpus in corpora if corpus.fingerprint.startswith(name)]
     if len(matches) != 1:
         names = ", ".join([*(corpus.name for corpus in corpora), *others])
         raise ConfigError(

@@ -5,6 +5,7 @@ import io
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from types import SimpleNamespace
@@ -173,6 +174,19 @@ def test_gazetteer_variant_reads_the_given_list_or_the_training_set(home: Path) 
         read = {cell.arm.name: stages.select(cell, config.replicates(cell)[0]).train for cell in config.cells[1:]}
         train = made["train"].fingerprint
         assert read == {"random": train, "gazetteer": names.fingerprint if listed else train, "classifier": train}
+
+
+def test_few_letters_of_a_fingerprint_name_no_source(corpora: Library) -> None:
+    """A misspelt name such as `vectors:fa` must not take a corpus whose fingerprint begins with these letters."""
+    law = corpora.find("law")
+    for letters in (1, 5, 6, 24):
+        name = law.fingerprint[:letters]
+        find = partial(stages_module.find_named, arms.find(f"vectors:{name}"), name, [law], "sources")
+        if letters < 6:
+            with pytest.raises(ConfigError, match="names none of the sources; choose among law"):
+                find()
+        else:
+            assert find() == law
 
 
 def test_control_of_tapt_reads_all_of_a_domain_corpus_that_is_smaller_than_the_task_corpus(home: Path) -> None:
