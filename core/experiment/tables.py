@@ -128,7 +128,13 @@ def _board_markdown(result: ExperimentResult) -> str:
 def _markdown(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Collection[int]) -> list[str]:
     """Return the lines of a Markdown table. numbers: columns with numbers, which are aligned to the right."""
     sides = "|".join("---:" if column in numbers else "---" for column in range(len(heads)))
-    return [f"| {' | '.join(heads)} |", f"|{sides}|", *(f"| {' | '.join(cells)} |" for cells in rows)]
+    head, *lines = (f"| {' | '.join(map(_cell, cells))} |" for cells in (heads, *rows))
+    return [head, f"|{sides}|", *lines]
+
+
+def _cell(text: str) -> str:
+    """Return a text for a cell: a budget such as `|T_C|` and names of corpora may contain marks of Markdown."""
+    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
 def _curve(points: Sequence[CurvePoint]) -> list[str]:

@@ -1,12 +1,22 @@
 """Figures of Results: each number occurs once, marks differ in shape and colour, and text is never markup."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from core.experiment import plot, tables
-from core.experiment.result import ArmRow, CurvePoint, FurtherTest, Word, baseline, baseline_words, of_most_text
+from core.experiment.result import (
+    ArmRow,
+    CurvePoint,
+    ExperimentResult,
+    FurtherTest,
+    Word,
+    baseline,
+    baseline_words,
+    of_most_text,
+)
 from core.experiment.words import VERDICT_MARKS
 from core.tagging.result import TypeScores
 from tests.finished import ARM_ROW
@@ -71,6 +81,21 @@ def test_difference_plot_shows_each_delta_with_its_interval() -> None:
     failed = replace(row("knn", "no evidence", [0.0, 63.0], gap=(-100, 85)), collapsed=(1,))
     assert tuple(plot.differences([failed]).data[0].x) == (-28.5, -28.5)
     assert tables.interval_words(failed) == "-28.50 (2 seeds, 1 learnt nothing: no interval)"
+
+
+def test_every_row_of_a_markdown_table_has_the_cells_of_its_head() -> None:
+    """The control of tapt has the budget `|T_C|`, and names of corpora may contain any character."""
+    further = FurtherTest(test="hard|er <i>", micro_f1=[60.0], mean=60.0, sd=None, delta=0.0, interval=(0.0, 0.0))
+    rows = [replace(one, also=(further,)) for one in ROWS]
+    rows += [
+        replace(rows[0], arm=r"transfer:a\|b", verdict="control"),
+        replace(rows[0], arm="random-only", budget="|T_C|"),
+    ]
+    text = tables.as_markdown(ExperimentResult(leaderboard=rows, curve=[], hours={}))
+    cells = [re.split(r"(?<!\\)(?:\\\\)*\|", line) for line in text.splitlines() if line.startswith("|")]
+    assert {len(line) for line in cells[: 2 + len(rows)]} == {len(cells[0])} != {len(cells[-1])}
+    assert {len(line) for line in cells[2 + len(rows) :]} == {2 + 4}
+    assert "<" not in "".join(line for line in text.splitlines() if line.startswith("|"))
 
 
 def test_no_number_is_shown_as_negative_zero() -> None:
