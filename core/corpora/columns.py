@@ -58,8 +58,14 @@ def _values(home: Path, fingerprint: str, name: str) -> pa.ChunkedArray:
 
 
 def kept_values(corpus: Corpus, name: str) -> pa.ChunkedArray:
-    """Return the values of `doc`, `group`, `file` or a further column as strings, shape (n,); null if missing."""
-    return stored(corpus, name) if name in ("doc", "group", "file") else values(corpus, name)
+    """Return the values of `doc`, `group`, `file` or a further column as strings, shape (n,); null if missing.
+
+    A further column of the imported file may be named `doc`, `group` or `file` too. Its values are returned if the
+    corpus has no documents, groups or files.
+    """
+    if name in ("doc", "group", "file") and int((own := stored(corpus, name)).null_count) < len(corpus):
+        return own
+    return values(corpus, name)
 
 
 def unique(corpus: Corpus, name: str) -> list[str | None]:
@@ -86,7 +92,8 @@ def kept_names(corpus: Corpus) -> tuple[str, ...]:
 
 def column_names(corpus: Corpus) -> list[str]:
     """Return the columns to filter or group by: doc, group and file unless they are empty, and all further columns."""
-    return [*(name for name in kept_names(corpus) if name != "page"), *value_names(corpus)]
+    kept = [name for name in kept_names(corpus) if name != "page"]
+    return [*kept, *(name for name in value_names(corpus) if name not in kept)]
 
 
 def matches(texts: pa.ChunkedArray, query: str, mode: Literal["substring", "words"]) -> IntArray:

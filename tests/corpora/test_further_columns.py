@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.corpora import columns
-from core.corpora.columns import distinct_values, matches, value_names, values
+from core.corpora.columns import column_names, distinct_values, matches, value_names, values
 from core.corpora.corpus import Corpus
 from core.corpora.formats.detect import MOST_KEPT
 from core.corpora.library import Library
@@ -211,3 +211,23 @@ def test_columns_with_too_many_values_or_one_are_no_filters(home: Path, tmp_path
     rows = [{"text": f"Row {i} .", "number": i, "kind": "a", "half": "b" if i % 2 else None} for i in range(501)]
     found = corpora.filter_values(added(lines(tmp_path / "rows.jsonl", rows)))
     assert found == {"half": {"b": 250}}
+
+
+def test_a_further_column_may_be_named_group_doc_or_file(home: Path, tmp_path: Path) -> None:
+    rows = [{"text": f"Row {i} .", "group": "ab"[i % 2], "year": 1999 + i % 3} for i in range(6)]
+    corpus = added(lines(tmp_path / "rows.jsonl", rows))
+    assert column_names(corpus) == ["group", "year"]
+    assert corpora.filter_values(corpus)["group"] == {"a": 3, "b": 3}
+    assert len(corpora.filtered(corpus, {"group": ["a"]})) == 3
+    # A column of this name and a group of another column: the group counts.
+    both = added(lines(tmp_path / "both.jsonl", rows), group_column="year")
+    assert column_names(both) == ["group"]
+    assert corpora.filter_values(both) == {"group": {"1999": 2, "2000": 2, "2001": 2}}
+    cells = "".join(
+        f"{i},w{i}{j},{tag},{'ab'[i % 2]}.txt,g\n" for i in range(6) for j, tag in enumerate(("B-X", "O", "O"))
+    )
+    (tmp_path / "cells.csv").write_text(f"sentence,word,tag,file,group\n{cells}", encoding="utf-8")
+    labelled = added(tmp_path / "cells.csv")
+    assert corpora.filter_values(labelled) == {"file": {"a.txt": 3, "b.txt": 3}}
+    [sentences] = added(tmp_path / "cells.csv", doc_column="file", group_column="group").batches()
+    assert (sentences[0].doc, sentences[0].group, sentences[0].columns) == ("a.txt", "g", ())

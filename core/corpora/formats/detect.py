@@ -140,8 +140,8 @@ def kind_of(path: Path, options: ReadOptions) -> FileKind:
     if cells is None and tokens_in:
         cells = cells_of(path.name, columns, rows, options)
     if cells:
-        others = _others(rows, *_IDLE, *cells.used)
         named = (None, options.doc_column, options.group_column)
+        others = _others(rows, *_IDLE, *cells.used, *named)
         return FileKind("hf", container, options.encoding, tuple(columns), *named, False, others, cells)
     rows = [row for row in rows if row]  # empty rows matter only in a table with one token per row
     placed = any("file" in part for row in rows for part in _parts(row))
