@@ -94,10 +94,18 @@ def further_names(
 ) -> dict[str, str]:
     """Return {further column: its name in an export}. A name that another column has gets the prefix "column_".
 
-    names: further columns. kept, columns: names of the other columns of the export.
+    The prefix is repeated until the name is free. names: further columns. kept, columns: names of the other columns of
+    the export.
     """
-    taken = {*columns, *kept}
-    return {name: f"column_{name}" if name in taken else name for name in names}
+    further = list(names)
+    taken, found = {*columns, *kept}, dict[str, str]()
+    for name in sorted(further, key=taken.__contains__):  # columns that keep their name come first
+        free = name
+        while free in taken:
+            free = f"column_{free}"
+        taken.add(free)
+        found[name] = free
+    return {name: found[name] for name in further}
 
 
 def write_selection(

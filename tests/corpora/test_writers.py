@@ -11,7 +11,9 @@ import pytest
 from core.corpora.readers import read
 from core.corpora.writers import Row, further_names, harmless, write_card, write_conll, write_selection
 from core.errors import ConfigError, CorpusError, PathError
+from core.importing import view as corpora
 from core.text.sentence import Sentence, sentence_id
+from tests.corpora.test_further_columns import added, lines
 
 TEXTS = ["=1+1|cmd", "+1", "-1", "@SUM(A1)", "＝1", 'She said "no", twice.', "Él vino.", "Plain."]
 ROWS: list[Row] = [
@@ -83,6 +85,18 @@ def test_no_cell_is_a_formula_if_semicolons_separate_cells(text: str) -> None:
     cells = next(csv.reader([str(harmless(text))], delimiter=";"))
     assert not any(cell.strip().startswith(("=", "+", "-", "@")) for cell in cells)
     assert harmless("a; b; c - d") == "a; b; c - d"
+
+
+def test_an_export_of_an_imported_export_keeps_every_column(home: Path, tmp_path: Path) -> None:
+    path = lines(tmp_path / "rows.jsonl", [{"text": f"Row {i} .", "id": i} for i in range(3)])
+    for number in range(2):
+        corpus = added(path)
+        path = tmp_path / f"export-{number}.jsonl"
+        corpora.export(corpus.fingerprint, path)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    ids = [sentence_id(f"Row {i} .") for i in range(3)]
+    assert [list(row.values()) for row in rows] == [[mark, f"Row {i} .", str(i), mark] for i, mark in enumerate(ids)]
+    assert further_names(["column_id", "id"]) == {"column_id": "column_id", "id": "column_column_id"}
 
 
 def test_a_failed_export_leaves_nothing_and_keeps_the_old_file(tmp_path: Path) -> None:
