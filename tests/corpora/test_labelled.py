@@ -271,3 +271,25 @@ def test_a_task_whose_result_is_not_a_list_is_rejected(tmp_path: Path, result: o
     report = ReadReport()
     assert [row.text for row in read(tmp_path / "tasks.json", report=report)] == ["It rains ."]
     assert [problem.reason for problem in report.problems] == ['expected a list under "result" of its annotation']
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "spans.jsonl", "rows.parquet", "cells.csv", "dygie.jsonl"])
+def test_labelled_rows_keep_a_document_in_a_usual_column(name: str, tmp_path: Path) -> None:
+    tagged = [{"tokens": ["Row", str(i)], "ner_tags": ["B-X", "O"], "doc_id": "ab"[i % 2]} for i in range(4)]
+    marked = [{"text": f"Row {i}", "label": [[0, 3, "X"]], "docid": "ab"[i % 2]} for i in range(4)]
+    nested = [{"doc_key": "ab"[i % 2], "sentences": [["Row", str(i)]], "ner": [[[0, 0, "X"]]]} for i in range(4)]
+    rows = {"rows": tagged, "spans": marked, "dygie": nested}.get(name.split(".", maxsplit=1)[0], ())
+    path = tmp_path / name
+    if name.endswith("jsonl"):
+        write(path, "".join(json.dumps(row) + "\n" for row in rows))
+    elif name.endswith("parquet"):
+        pq.write_table(pa.Table.from_pylist(tagged), path)
+    else:
+        cells = "".join(
+            f"{i},{word},{tag},{'ab'[i % 2]}\n" for i in range(4) for word, tag in (("Row", "B-X"), (i, "O"))
+        )
+        write(path, f"sentence,word,tag,doc\n{cells}")
+    found, _ = load(path)
+    assert [(s.text, s.doc) for s in found] == [(f"Row {i}", "ab"[i % 2]) for i in range(4)]
+    assert [surfaces(s) for s in found] == [[("Row", "X")]] * 4
+    assert not any(s.columns for s in found), "the document is not kept a second time"

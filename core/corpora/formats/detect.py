@@ -140,7 +140,7 @@ def kind_of(path: Path, options: ReadOptions) -> FileKind:
     if cells is None and tokens_in:
         cells = cells_of(path.name, columns, rows, options)
     if cells:
-        named = (None, options.doc_column, options.group_column)
+        named = (None, options.doc_column or _usual_doc(columns, cells.used), options.group_column)
         others = _others(rows, *_IDLE, *cells.used, *named)
         return FileKind("hf", container, options.encoding, tuple(columns), *named, False, others, cells)
     rows = [row for row in rows if row]  # empty rows matter only in a table with one token per row
@@ -148,7 +148,7 @@ def kind_of(path: Path, options: ReadOptions) -> FileKind:
     if shape == "labelstudio" and (reason := why_no_spans(rows)):
         raise ReadError(path.name, 1, f"{reason}.")
     if shape:
-        asked = (options.text_column, options.doc_column, options.group_column)
+        asked = (options.text_column, options.doc_column or _usual_doc(columns), options.group_column)
         others = _others(rows, *_IDLE, *asked, *(PLACE if placed else ()))
         return FileKind(shape, container, options.encoding, tuple(columns), *asked, placed, others)
     return _text_table(path, container, columns, rows, options, placed=placed)
@@ -178,12 +178,16 @@ def _text_table(
         raise OptionsError(
             path.name, 1, f"{problem}; its columns are {', '.join(columns[:20]) or 'none'}. Choose the text column."
         )
-    usual = next((name for name in _DOC_NAMES if name in columns and name != text_column), None)
     name = {"arrow": "parquet", "json": "jsonl"}.get(container, container)
-    named = (text_column, options.doc_column or usual, options.group_column)
+    named = (text_column, options.doc_column or _usual_doc(columns, (text_column,)), options.group_column)
     placed = placed and text_column not in PLACE
     others = _others(rows, *named, *(PLACE if placed else ()))
     return FileKind(name, container, options.encoding, tuple(columns), *named, placed, others)
+
+
+def _usual_doc(columns: Sequence[str], used: Sequence[str] = ()) -> str | None:
+    """Return the column with a usual name for the document of a row, None without one. used: columns of another use."""
+    return next((name for name in _DOC_NAMES if name in columns and name not in used), None)
 
 
 def named_in(record: Mapping[str, object], column: str | None) -> str | None:

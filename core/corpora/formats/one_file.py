@@ -184,7 +184,7 @@ def _record_size(record: Record) -> int:
 def _of_records(
     file: Path, kind: FileKind, scheme: Scheme, rows: Iterable[Record], ledger: Ledger
 ) -> Iterator[Sentence]:
-    if not (ledger.options.doc_column or ledger.options.group_column or kind.placed or kind.others):
+    if not (kind.doc_column or kind.group_column or kind.placed or kind.others):
         return _of_rows(iter(rows), file, kind, scheme, ledger)
     return _named(_of_rows(_noted(rows, kind, ledger), file, kind, scheme, ledger), ledger)
 
