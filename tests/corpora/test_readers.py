@@ -82,6 +82,17 @@ def test_every_container_gives_the_same_sentences(tmp_path: Path) -> None:
         assert preview.text_column == report.text_column == (None if "txt" in path.name else "text"), name
 
 
+@pytest.mark.parametrize("more", ["", ",year"])
+def test_a_row_without_a_document_is_no_part_of_a_nameless_document(more: str, tmp_path: Path) -> None:
+    cells = [f"Row {i}.,{name}{',1999' * bool(more)}" for i, name in enumerate(("a", "", " ", "a"))]
+    path = write(tmp_path / "a.csv", f"text,doc{more}\n" + "\n".join(cells) + "\n")
+    assert [s.doc for s in read(path)] == ["a", None, None, "a"]
+    docs = ['"b\\ud83d"', "NaN", "null", '""', "{}", "7"]
+    year = ', "year": 1999' * bool(more)
+    rows = "".join(f'{{"text": "Row.", "doc": {doc}{year}}}\n' for doc in docs)
+    assert [s.doc for s in read(write(tmp_path / "a.jsonl", rows))] == ["b", None, None, None, None, "7"]
+
+
 def test_documents_keep_their_names(tmp_path: Path) -> None:
     files = containers(tmp_path)
     assert [s.doc for s in read(files["csv"])] == ["d0", "d1", "d2", "d3"]

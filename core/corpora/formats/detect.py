@@ -193,7 +193,7 @@ def _usual_doc(columns: Sequence[str], used: Sequence[str] = ()) -> str | None:
 def named_in(record: Mapping[str, object], column: str | None) -> str | None:
     """Return a column's value as text, from a row or its metadata; None if there is no value."""
     value = next((part[column] for part in _parts(record) if column in part), None) if column else None
-    if not isinstance(value, str | int | float):
+    if not isinstance(value, str | int | float) or (isinstance(value, float) and isnan(value)):
         return None
     return clean(str(value).encode("utf-8", "ignore").decode()) or None  # drops halves of surrogate pairs
 

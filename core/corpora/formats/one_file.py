@@ -223,7 +223,6 @@ def _texts(rows: Iterator[Record], kind: FileKind, ledger: Ledger) -> Iterator[S
             else:
                 ledger.reject(line, f"it has no {kind.text_column!r}", str(dict(record)))
         elif isinstance(value, str):
-            named = record.get(kind.doc_column) if kind.doc_column else None
-            yield from from_text(value, line, ledger.doc if named is None else str(named), ledger)
+            yield from from_text(value, line, ledger.doc, ledger)
         else:
             ledger.reject(line, f"its {kind.text_column!r} is not text but {type(value).__name__}", str(dict(record)))
