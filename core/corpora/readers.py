@@ -16,6 +16,7 @@ from core.corpora.formats.documents import FIRST_PAGES, Ahead, is_document
 from core.corpora.formats.folders import Listing, listed
 from core.corpora.formats.ledger import LABELLED, MARKED, NAMES, TAGGED, Ledger, Problem, ReadOptions, ReadReport
 from core.corpora.formats.one_file import names_of, sentences_of
+from core.corpora.formats.source import stem
 from core.errors import ConfigError, OptionsError, PathError, ReadError, ResourceError
 from core.paths import user_path
 from core.text.schemes import SCHEMES, Detector, Proposal, Scheme
@@ -224,7 +225,7 @@ def turned_to(file: Path, kind: FileKind, listing: Listing, ledger: Ledger) -> L
     # The document's name includes the folder, because two folders may have files with the same name.
     folder, slash, name = listing.names[file].rpartition("/")
     many = len(listing.files) > 1 or kind.format == "brat"
-    ledger.doc = f"{folder}{slash}{name.split('.')[0]}" if many else None
+    ledger.doc = f"{folder}{slash}{stem(name)}" if many else None
     ledger.placed = _among_documents(listing)
     if ledger.placed:
         ledger.file = listing.names[file]

@@ -180,6 +180,10 @@ def test_tokens_with_blanks_are_split_and_documents_are_numbered(tmp_path: Path)
     doc = "-DOCSTART-\tO\n\nAl\tB-PER\n\nBo\tB-PER\n\n"
     found, _ = load(write(tmp_path / "news.conll", doc * 2))
     assert [s.doc for s in found] == ["news:1", "news:1", "news:2", "news:2"]
+    for place in ("x", "y"):
+        write(tmp_path / "many" / place / "news.en.conll", doc.replace("Al", f"Al{place}"))
+    found, _ = load(tmp_path / "many")
+    assert [s.doc for s in found] == ["x/news.en:1", "x/news.en:1", "y/news.en:1", "y/news.en:1"]
 
 
 def test_splits_of_a_folder_are_never_mixed(tmp_path: Path) -> None:

@@ -106,6 +106,12 @@ def test_documents_keep_their_names(tmp_path: Path) -> None:
     for place in ("x", "y"):
         write(folder / place / "a.txt", f"Of {place}.\n")
     assert [s.doc for s in read(folder)][-2:] == ["x/a", "y/a"]
+    for name, content in (("report.2019.txt", b"One.\n"), ("report.2020.txt.gz", gzip.compress(b"One.\n"))):
+        write(tmp_path / "dotted" / name, content)
+    write(tmp_path / "dotted" / "v1.2.csv", "text\nOne.\n")
+    assert [s.doc for s in read(tmp_path / "dotted")] == ["report.2019", "report.2020", "v1.2"]
+    mails = [write(tmp_path / f"mail.{n}", "One.\n") for n in range(2)]
+    assert [s.doc for s in read(mails[0], ReadOptions(others=(str(mails[1]),)))] == ["mail.0", "mail.1"]
     with pytest.raises(PathError, match="no such"):
         texts(tmp_path / "none.txt")
     (tmp_path / "empty").mkdir()

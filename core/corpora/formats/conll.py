@@ -22,7 +22,7 @@ from pathlib import Path
 from core.corpora.annotators import is_annotator
 from core.corpora.formats.ledger import MAX_RAW, TOO_LONG, Ledger, ReadOptions
 from core.corpora.formats.sentences import Tagged, from_tags
-from core.corpora.formats.source import BLOCK_BYTES, lines, open_stream
+from core.corpora.formats.source import BLOCK_BYTES, lines, open_stream, stem
 from core.errors import OptionsError, ReadError
 from core.text.schemes import Detector, Scheme
 from core.text.sentence import Sentence
@@ -419,7 +419,7 @@ def _blocks(path: Path, ledger: Ledger) -> Iterator[Tagged]:
 
 
 def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
-    doc, stem, n_docs = ledger.doc, path.name.split(".")[0], 0
+    doc, named, n_docs = ledger.doc, ledger.doc or stem(path.name), 0
     block, header = Tagged(doc), bool(found.header)
     n, token, tag = found.n, found.token, found.tag
     usual = found.number is None and found.ends is None and not (header or found.prefix)
@@ -444,7 +444,7 @@ def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
                     yield block
                 if row:
                     n_docs += 1
-                    doc = f"{stem}:{n_docs}"
+                    doc = f"{named}:{n_docs}"
                 block = Tagged(doc, who=who)
                 continue
             if fits and not block.places and _is_comment(row, found):

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
@@ -223,6 +223,14 @@ def text_encoding(encoding: str, head: bytes) -> str:
         marked = next((name for bom, name in _BOMS.items() if head.startswith(bom)), None)
         return marked or ("utf-8" if name != "utf-16" else "utf-16-le")
     return "utf-8" if name == "ascii" else name
+
+
+def stem(name: str) -> str:
+    """Return a file's name without its extension and those of packed files: "report.2019" for "report.2019.csv.gz"."""
+    path = PurePath(name)
+    while path.suffix.lower() in PACKED:
+        path = path.with_suffix("")
+    return path.name if path.suffix[1:].isdecimal() else path.stem
 
 
 def refuse_known(name: str, head: bytes) -> None:
