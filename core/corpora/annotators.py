@@ -7,6 +7,7 @@ from hashlib import blake2b
 from itertools import combinations
 from pathlib import PurePosixPath
 
+from core.corpora.formats.source import stem
 from core.text.words import clean
 
 # Fragments and type of each annotation of a text.
@@ -137,7 +138,7 @@ def annotators_of(by_file: Mapping[bytes, Mapping[str, Labels]]) -> dict[str, st
     related = {file for pair in pairs for file in pair}
     if not related:
         return {}
-    stems = {file: PurePosixPath(file).name.split(".")[0] for file in related}
+    stems = {file: stem(PurePosixPath(file).name) for file in related}
     folders = {file: PurePosixPath(file).parent.name for file in related}
     same_names = any(stems[one] == stems[other] for one, other in pairs)
     curated = {file: next((p for p in PurePosixPath(file).parts if p.lower() in _CURATED), "") for file in related}

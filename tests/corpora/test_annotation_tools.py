@@ -187,6 +187,17 @@ def test_import_asks_for_an_annotator_and_reports_their_agreement(tmp_path: Path
     assert (agreement.annotators, agreement.f1) == ({"ana": 2, "ben": 2}, 0.6667)
 
 
+def test_annotators_are_named_after_the_whole_name_of_their_file(tmp_path: Path) -> None:
+    folder = tmp_path / "export"
+    with ZipFile(two_people(tmp_path, "doccano")) as archive:
+        for name in ("ana", "ben"):
+            write(folder / f"export.{name}.jsonl", archive.read(f"{name}.jsonl"))
+    with pytest.raises(ReadError, match=r"agree on 1 of the 2 texts.*\(export\.ana, export\.ben\)"):
+        load(folder)
+    found, _ = load(folder, annotator="export.ben")
+    assert all_surfaces(found) == [[RIGHT[0], ("hall 7", "LOC")], [("Otto Barr", "PER")]]
+
+
 def test_curated_labels_are_taken_before_those_of_annotators(tmp_path: Path) -> None:
     other = WEBANNO.replace("*\tLOC", "_\t_")
     write(tmp_path / "p" / "annotation" / "a.txt" / "ana.tsv", other)
