@@ -149,6 +149,16 @@ def test_texts_with_binary_answers_are_left_out_unless_they_are_kept(tmp_path: P
     assert (report.partial, report.skipped, report.kept) == (1, 3, 2)
 
 
+def test_texts_with_binary_answers_keep_the_columns_of_their_own_rows(tmp_path: Path) -> None:
+    rows = [
+        {"text": f"Otto Barr signs page {i}.", "spans": spans([0, 9, "PER"]), "answer": "accept", "_view_id": "ner"}
+        for i in range(2)
+    ]
+    rows = [{**row, "doc_id": f"d{i}", "meta": {"source": f"s{i}", "file": f"f{i}"}} for i, row in enumerate(rows)]
+    found, _ = load(write(tmp_path / "a.jsonl", lines([*rows, rows[0]])), keep_lost=True)
+    assert [(s.doc, s.file, s.columns) for s in found] == [(f"d{i}", f"f{i}", (("source", f"s{i}"),)) for i in range(2)]
+
+
 ANA: list[list[Item]] = [[MARA, LYON], [[0, 9, "PER"]]]
 BEN: list[list[Item]] = [[MARA, HALL], [[0, 9, "PER"]]]
 TEXTS: list[str] = [TEXT, "Otto Barr signs."]

@@ -43,6 +43,9 @@ _BLOCKS = frozenset(
     | {"h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "table", "tr", "ul"}
 )
 _SILENT = frozenset({"script", "style", "head", "template"})
+_Named = tuple[str | None, str | None]  # (document, group) of a row
+_Place = tuple[str | None, int | None]  # (file, page) of a row
+_Columns = tuple[tuple[str, str], ...]  # further columns of a row
 _NOWHERE = ((-1, -1),)  # fragment of a mark that was not found in the text; `fitted` rejects the mark
 
 
@@ -138,6 +141,8 @@ def read_prodigy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence
     `keep_lost`, each text with binary answers gives one sentence with its accepted spans.
     """
     binary: dict[tuple[str | None, str], list[Record]] = {}
+    # Texts with binary answers are yielded last. The ledger must then have what the text's own first row says.
+    named: dict[tuple[str | None, str], tuple[_Named, _Place, _Columns]] = {}
     for line, record in records:
         answer = record.get("answer", "accept")
         text, items = record.get("text"), record.get("spans") or []
@@ -145,6 +150,7 @@ def read_prodigy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence
         who = str(session) if session else None
         if isinstance(text, str) and isinstance(items, list) and _is_binary(record, items):
             binary.setdefault((who, text), []).append((line, record))
+            named.setdefault((who, text), (ledger.named, ledger.place, ledger.columns))
         elif answer != "accept":
             meaning = answer if answer in ("reject", "ignore") else "none of accept, reject and ignore"
             ledger.skip(line, f"the answer is {meaning}")
@@ -154,6 +160,7 @@ def read_prodigy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence
             marks, lost = marks_of(items, text, line, ledger)
             yield from from_marks(text, marks, line, ledger, who=who, lost=lost)
     for (who, text), rows in binary.items():
+        ledger.named, ledger.place, ledger.columns = named[who, text]
         yield from _gathered(text, rows, who, ledger)
 
 
