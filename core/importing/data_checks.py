@@ -114,7 +114,7 @@ def subject(kind: str, options: Mapping[str, object], library: Library) -> Subje
             return Subject(corpora=_corpora(named, library), encoder=_encoder(options))
         case "pretrain":
             found = (_find(reference, library) for reference in _all(options.get("corpora")))
-            return Subject(corpora={corpus.name: corpus for corpus in found if corpus}, encoder=_encoder(options))
+            return Subject(corpora={called(corpus): corpus for corpus in found if corpus}, encoder=_encoder(options))
         case "similarity":
             return _comparison(options, library)
     return Subject(corpora={})
@@ -156,7 +156,15 @@ def _comparison(options: Mapping[str, object], library: Library) -> Subject:
     """Return the corpora to check before a comparison of corpora. It needs no budget, strategy or encoder."""
     task = _corpora({"task": _first(options.get("target"))}, library)
     others = (_find(reference, library) for reference in _all(options.get("source")))
-    return Subject(corpora={**task, **{corpus.name: corpus for corpus in others if corpus}})
+    return Subject(corpora={**task, **{called(corpus): corpus for corpus in others if corpus}})
+
+
+def called(corpus: Corpus) -> str:
+    """Return the name by which a `Subject` lists a corpus without a role.
+
+    A corpus named like a role, for example after the file train.txt, must not be checked as if it had this role.
+    """
+    return f"corpus {corpus.name}" if corpus.name in checks.ROLE_NAMES else corpus.name
 
 
 def needed(strategy: str, options: Mapping[str, object]) -> int:

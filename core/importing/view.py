@@ -27,7 +27,7 @@ from core.corpora.hygiene import FLAGS
 from core.corpora.writers import write_corpus
 from core.errors import ConfigError, CorpusError, MissingCorpus, PathError
 from core.importing.add import LONGEST_NAME
-from core.importing.data_checks import Subject, checked, needed, subject
+from core.importing.data_checks import Subject, called, checked, needed, subject
 from core.importing.result import ROLES, read_audit, rejects_path
 from core.models.hub import BUNDLED
 from core.paths import allowed_path, allowed_roots, home
@@ -413,7 +413,7 @@ def check_corpus(reference: str) -> Sequence[Check]:
         corpus = library().find(reference)
     except MissingCorpus:
         return ()
-    role = next((role for role, mark in roles().items() if mark == corpus.fingerprint), corpus.name)
+    role = next((role for role, mark in roles().items() if mark == corpus.fingerprint), called(corpus))
     found = checked(Subject(corpora={role: corpus}, encoder=BUNDLED, labels=True))
     return [one for one in found if one.name != "contradictions"]
 

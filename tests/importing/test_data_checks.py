@@ -12,7 +12,7 @@ from core.importing import view as corpora
 from core.kind import overruled, plan, register, work_of
 from core.kinds import KINDS
 from core.projects import runs
-from core.projects.home import store
+from core.projects.home import library, store
 from core.runs import worker
 from core.runs.run import Run
 from tests import finished
@@ -125,3 +125,16 @@ def test_the_command_lists_every_item_and_exits_2_if_one_is_red(command: Command
     assert len(red) == 2
     assert "have the same sentences" in red[0]
     assert out.splitlines()[0] == red[0]
+
+
+def test_a_corpus_named_like_a_role_is_not_checked_as_if_it_had_the_role(seal: Seal, command: Command) -> None:
+    for name, n in (("train", 50), ("test", 50), ("task", 5), ("other", 60)):
+        seal(contracts(n, seed=1), name)
+    found = data_checks.checked(data_checks.subject("pretrain", {"corpora": ["train", "test"]}, library()))
+    assert [one.name for one in found if one.level != "green"] == []
+    assert "train in test" not in {one.name for one in found}
+    compared = data_checks.subject("similarity", {"target": "other", "source": ["train", "task"]}, library())
+    assert list(compared.corpora) == ["task", "corpus train", "corpus task"]
+    assert compared.corpora["task"].name == "other"
+    assert [one.name for one in data_checks.checked(compared) if one.level == "red"] == []
+    assert [one for one in corpora.check_corpus("train") if one.level != "green"] == []
