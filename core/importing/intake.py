@@ -7,6 +7,7 @@ resumed.
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -15,11 +16,13 @@ from pydantic import TypeAdapter, model_validator
 
 from core.config import Config, option
 from core.corpora import roles
+from core.corpora.formats.detect import FileKind, kind_of
+from core.corpora.formats.ledger import TAGGED, Ledger
 from core.corpora.looks import files_of
 from core.corpora.proposal import DIVIDE, FILE_ROLES, SOURCE, apart, remaining
-from core.corpora.readers import ReadOptions, sniff
+from core.corpora.readers import ReadOptions, proposed_scheme, sniff
 from core.corpora.uploads import forget_unpacked, keep_only, still_needed
-from core.errors import ConfigError, InputError, ResourceError, WinnowError
+from core.errors import ConfigError, InputError, PathError, ReadError, ResourceError, WinnowError
 from core.files import read_object, write_atomic
 from core.importing.add import proposed_name
 from core.importing.result import AddResult, IntakeResult, SplitResult, Taken, roles_in_words
@@ -33,6 +36,7 @@ BEFORE = "taken.json"
 SHARES = {"train": 70.0, "dev": 10.0, "test": 20.0}
 # Minimum number of documents for a division by documents. A corpus with fewer is divided by sentences.
 _DOCUMENTS = 10
+_UNREADABLE = (ReadError, PathError, ResourceError)
 
 
 class IntakeConfig(Config):
@@ -154,15 +158,32 @@ def _imported(config: IntakeConfig, job: Job, role: str, named: Mapping[str, Pat
     # A file such as train.conll would give a set named "train-train".
     if role == DIVIDE and proposed_name(first).lower() in roles.ROLES:
         options["name"] = "labels"
-    preview = sniff(first, ReadOptions())
-    # All candidate schemes give the same spans, so take the first.
-    if preview.scheme and preview.scheme.candidates:
-        options["scheme"] = preview.scheme.candidates[0]
+    options["scheme"] = _scheme(job, tuple(named.values()))
     if config.annotator:
         agreement = sniff(first, ReadOptions(others=tuple(map(str, others)), names=tuple(named))).agreement
         if agreement and config.annotator in agreement.annotators:
             options["annotator"] = config.annotator
     return job.child("add", **options)
+
+
+def _scheme(job: Job, files: Sequence[Path]) -> str:
+    """Return a label scheme that fits all tags of the files; "auto" if none fits, or if no file has tags.
+
+    All candidate schemes give the same spans, so the first is taken. The `add` run leaves out unreadable files, and
+    reports them and all other errors.
+    """
+    tagged = list[tuple[Path, FileKind]]()
+    for file in files:
+        with suppress(*_UNREADABLE):
+            kind = kind_of(file, ReadOptions())
+            tagged += [(file, kind)] if kind.format in TAGGED else []
+    if tagged:
+        job.context.stage("checking the label scheme")
+        ledger = Ledger(ReadOptions(), tick=lambda _: job.context.check())
+        with suppress(*_UNREADABLE):
+            found = proposed_scheme([file for file, _ in tagged], [kind for _, kind in tagged], ledger)
+            return next(iter(found.candidates), "auto")
+    return "auto"
 
 
 def _by_role(job: Job, role: str, corpus: str, missing: Sequence[str]) -> dict[str, str]:

@@ -116,6 +116,37 @@ def test_only_missing_sets_are_split_off_and_sources_get_no_role(files: Path, ho
     assert corpora.roles()["task"] == task != corpora.roles()["train"]  # a new training set leaves T_C
 
 
+def tagged(tags: Sequence[str], n: int, start: int = 0) -> str:
+    return "".join("".join(f"w{i}{j}\t{tag}\n" for j, tag in enumerate(tags)) + "\n" for i in range(start, start + n))
+
+
+def test_the_label_scheme_is_that_of_all_tags_of_all_files(tmp_path: Path, home: Path) -> None:
+    folder = tmp_path / "late"
+    folder.mkdir()
+    (folder / "train.conll").write_text(tagged("OOO", 2010) + tagged(("S-X", "O", "B-X", "E-X"), 90, 2010))
+    taken_in(folder, train=("train.conll",))
+    late = corpora.find(corpora.roles()["train"])
+    assert (len(late), late.types, late.origin["scheme"]) == (2100, {"X": 180}, "bioes")
+    (folder / "train.conll").write_text(tagged(("B-X", "O"), 20))
+    (folder / "more.conll").write_text(tagged(("S-X", "O", "B-X", "E-X"), 20))
+    (folder / "pile.txt").write_text("\n".join(kitchen(20)))
+    result = taken_in(folder, train=("train.conll", "more.conll"), domain=("pile.txt",))
+    problems = {each.part: each.problem for each in result.parts}
+    assert "as if schemes were mixed" in problems["train"]
+    assert corpora.roles()["train"] == late.fingerprint, "no sentence of a file is left out without a word"
+    (folder / "train.conll").write_text(tagged(("B-X", "O", "B-X", "I-X", "O", "I-X"), 20))
+    taken_in(folder, train=("train.conll",))
+    assert corpora.find(corpora.roles()["train"]).types == {"X": 60}, "IOB1 or IOB2: the spans are the same"
+
+
+def test_an_unreadable_first_file_is_left_out_as_by_an_import_of_one_corpus(files: Path, home: Path) -> None:
+    (files / "a.pdf").write_bytes(b"no pdf")
+    result = taken_in(files, domain=("a.pdf", "pile.txt"), train=("labels.conll",))
+    assert [each.problem for each in result.parts] == ["", ""]
+    added = read_result(runs.get(result.parts[0].run), AddResult)
+    assert (added.left_out, added.problems[0].file) == (1, "a.pdf")
+
+
 @pytest.mark.parametrize(
     "given", ["folder", "zip", "files", "zip beside another file", "zip in a folder, unpacked too"]
 )
