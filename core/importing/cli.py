@@ -12,6 +12,7 @@ from core.cli.terminal import echo, echo_json, finish, json_option, note_spoilt,
 from core.corpora import remote
 from core.corpora.checks import LEVELS, Check, worst
 from core.corpora.formats.ledger import NAMES
+from core.corpora.proposal import FILE_ROLES
 from core.errors import ConfigError
 from core.importing import intake_view as intake
 from core.importing import uploads
@@ -141,8 +142,10 @@ def corpus_propose(paths: tuple[str, ...], like: tuple[str, ...], use: bool, as_
     places = [Path(path).absolute() for path in paths]
     proposed = intake.proposal(places, like)
     options = intake.options(proposed, places)
-    if typed := {name: value for name, value in values.items() if value not in (None, ())}:
-        options = {"path": options["path"], "others": options["others"], **typed}
+    typed = {name: value for name, value in values.items() if value not in (None, ())}
+    if typed.keys() & FILE_ROLES:
+        options = {"path": options["path"], "others": options["others"]}
+    options |= typed
     if use:
         finish(runs.execute("intake", options, progress), as_json, plain=_taken)
         warn(corpora.check_project())

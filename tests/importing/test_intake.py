@@ -139,6 +139,21 @@ def test_the_label_scheme_is_that_of_all_tags_of_all_files(tmp_path: Path, home:
     assert corpora.find(corpora.roles()["train"]).types == {"X": 60}, "IOB1 or IOB2: the spans are the same"
 
 
+def test_an_option_that_is_no_role_keeps_the_proposed_roles(tmp_path: Path, home: Path, command: Command) -> None:
+    for person, kind in (("ana", "PER"), ("ben", "LOC")):
+        rows = [{"text": f"Bergen is {i}.", "label": [[0, 6, kind if i else "LOC"]]} for i in range(40)]
+        (tmp_path / f"{person}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "pile.txt").write_text("\n".join(kitchen(40)))
+    files = (tmp_path / "ana.jsonl", tmp_path / "ben.jsonl", tmp_path / "pile.txt")
+    code, _, problem = command("corpus", "propose", *files, "--use", "--annotator", "ben", "--json")
+    assert code == 0, problem
+    assert set(corpora.roles()) == {"task", "domain", "train", "dev", "test"}
+    assert set(corpora.find(corpora.roles()["train"]).types) == {"LOC"}
+    code, _, problem = command("corpus", "propose", files[2], "--use", "--task", "pile.txt", "--json")
+    assert code == 0, problem
+    assert corpora.roles()["task"] == corpora.roles()["domain"], "only the files that the user named are imported"
+
+
 def test_an_unreadable_first_file_is_left_out_as_by_an_import_of_one_corpus(files: Path, home: Path) -> None:
     (files / "a.pdf").write_bytes(b"no pdf")
     result = taken_in(files, domain=("a.pdf", "pile.txt"), train=("labels.conll",))
