@@ -37,7 +37,11 @@ def report(run_id: str) -> None:
 
 
 def _report(run_id: str, result: AddResult) -> None:
-    _named(result)
+    here = any(corpus.fingerprint == result.corpus for corpus in corpora.listed())
+    if here:
+        _named(result)
+    else:
+        st.info(f"The corpus {plain(result.name)} was removed.", icon=":material/link_off:")
     _counts(result)
     if result.cut and result.cut.rule != "own":
         words = "runs of letters and digits, and single punctuation marks"
@@ -61,6 +65,8 @@ def _report(run_id: str, result: AddResult) -> None:
             icon=":material/download:",
             key="corpora.rejects",
         )
+    if not here:
+        return
     if result.format == NAMES:
         _use_names()
         return
