@@ -25,7 +25,7 @@ from core.experiment.study import (
     study_costs,
     task_names,
 )
-from core.importing.view import add_sample, roles, set_role
+from core.importing.view import add_sample, roles, set_roles
 from core.kind import Options, plan
 from core.kinds import KINDS
 from core.paths import home
@@ -295,8 +295,7 @@ def demo() -> Options:
     """
     sample = add_sample("legal")
     if not roles():
-        for role, fingerprint in sample.items():
-            set_role(role, fingerprint)
+        set_roles(sample)
     return {**sample, **DEMO}
 
 

@@ -219,6 +219,11 @@ def set_role(role: str, reference: str | None) -> None:
     stored_roles.give(home(), {role: None if reference is None else find(reference).fingerprint})
 
 
+def set_roles(given: Mapping[str, str]) -> None:
+    """Give corpora their roles as one change, which can be undone as a whole. given: {role: name or fingerprint}."""
+    stored_roles.give(home(), {role: find(reference).fingerprint for role, reference in given.items()})
+
+
 def former_roles() -> dict[str, str] | None:
     """Return {role: fingerprint} from before the last change of roles; None if nothing can be undone."""
     return stored_roles.before(home())

@@ -27,6 +27,9 @@ from tests.finished import as_running
 from tests.importing.test_intake import unlike
 from tests.pages.drawing import CORPORA, NASTY, add, audit, dropped, keys, opened, opened_on, press, select, texts
 
+WORDS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu")
+LABELS = ("train", "dev", "test")
+
 
 @pytest.fixture
 def trio(seal: Seal) -> dict[str, Corpus]:
@@ -281,3 +284,32 @@ def test_a_part_of_a_corpus_is_made_on_the_page_and_becomes_the_domain_corpus(ho
     assert "<i>" not in texts(app)
     press(app, "corpora.filter.task")
     assert corpora.roles()["task"] == corpora.roles()["domain"]
+
+
+def test_the_report_of_a_removed_corpus_leaves_the_rest_of_the_page(seal: Seal, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("One two three .\nFour five six .\n")
+    run = add(tmp_path / "notes.txt")
+    seal(["Seven eight nine ."], "other")
+    corpora.remove("notes")
+    app = opened_on(CORPORA, run.id)
+    assert not app.error
+    assert "The corpus notes was removed." in texts(app)
+    assert "Another corpus has the name" not in texts(app)
+    assert "All corpora" in texts(app)
+
+
+def test_the_roles_of_a_division_are_given_and_undone_together(seal: Seal) -> None:
+    for name in ("old", "new"):
+        whole = seal([Sentence(id=sentence_id(t), tokens=(*t.split(),), text=t, entities=()) for t in
+                      (f"{name} {word} sentence {i} ." for i, word in enumerate(WORDS))], name, labelled=True)  # fmt: skip
+        runs.execute("split", {"corpus": whole.fingerprint, "by": "sentence"})
+        app = opened(CORPORA)
+        app.button(key="corpora.split.roles").click().run()
+        assert {corpora.find(mark).name for mark in corpora.roles().values()} == {f"{name}-{r}" for r in LABELS}
+    app.button(key="corpora.undo").click().run()
+    assert {corpora.find(mark).name for mark in corpora.roles().values()} == {f"old-{role}" for role in LABELS}
+    corpora.remove("new-test")
+    app = opened(CORPORA)
+    app.button(key="corpora.split.roles").click().run()
+    assert not app.error
+    assert {corpora.find(mark).name for mark in corpora.roles().values()} == {"new-train", "new-dev", "old-test"}

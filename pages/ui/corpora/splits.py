@@ -85,8 +85,8 @@ def _parts(result: SplitResult) -> None:
         f" {result.copies:,}. Groups of duplicates that were drawn into several parts: {result.divided:,}. Such a"
         " group stays only in the smallest of its parts, unless duplicates may stay in different parts."
     )
-    given = {part.name: part.corpus for part in result.parts if part.name in ROLES}
+    here = {each.fingerprint for each in corpora.listed()}
+    given = {part.name: part.corpus for part in result.parts if part.name in ROLES and part.corpus in here}
     if given and pressed(f"Use them as {plain(', '.join(given))}", "corpora.split.roles"):
-        for role, corpus in given.items():
-            corpora.set_role(role, corpus)
+        corpora.set_roles(given)
         st.rerun()
