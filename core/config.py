@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from core.errors import ConfigError
 
 Unit = Literal["sentences", "tokens", "fraction", "threshold"]
+# Largest seed of a training; numpy refuses larger ones.
+LARGEST_SEED = 2**32 - 1
 
 
 # {type of a pydantic error: end of the message "OPTION must be ..."}

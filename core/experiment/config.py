@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, PlainSerializer, Validatio
 from core.assisting.skl import SklOptions, parse_map
 from core.bias.difficulty import DifficultyOptions
 from core.bias.rebuild import EDITION, METHODS, SHARES_EDITION, RebuildOptions
-from core.config import Budget, Config, checked, option
+from core.config import LARGEST_SEED, Budget, Config, checked, option
 from core.corpora.library import Library
 from core.encoders.vectors import find_import
 from core.errors import ConfigError
@@ -197,7 +197,7 @@ class ExperimentConfig(Config):
     select: Options = option({}, "Further options of every selection.")
     pretrain: Options = option({}, "Further options of pre-training: {epochs: 4, batch_size: 32}.")
     finetune: Options = option({}, "Further options of fine-tuning: {epochs: 40}.")
-    draw_seed: int = option(0, "Seed of selection, pre-training and parts of L_C.", ge=0)
+    draw_seed: int = option(0, "Seed of selection, pre-training and parts of L_C.", ge=0, le=LARGEST_SEED)
     allow_download: bool = option(False, "Download the encoder from the Hugging Face hub if it is missing.")
     also_test: tuple[str, ...] = option(
         (), "Further labelled test sets, for example harder ones; verdicts do not use them.", corpus=True
@@ -386,6 +386,8 @@ class ExperimentConfig(Config):
         """Check that the options fit together and that every arm has the corpora it needs. Errors: ConfigError."""
         if not self.seeds:
             raise ConfigError("seeds: give at least one.")
+        if max(self.tagger_seeds) > LARGEST_SEED:
+            raise ConfigError(f"seeds: a tagger's seed can be at most {LARGEST_SEED:,}; give smaller seeds.")
         if len(set(self.tagger_seeds)) < len(self.tagger_seeds):
             raise ConfigError(
                 f"taggers: each further tagger adds {TAGGERS_APART:,} to the seed, so two taggers would have the "

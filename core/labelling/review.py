@@ -18,7 +18,7 @@ from pydantic import field_validator
 
 from core.assisting.skl import DRIFTS, SklOptions, compare, count_types, parse_map, renamed
 from core.bias.result import FEW, Mention, mentions_file, read_mentions, unsupported
-from core.config import Config, option
+from core.config import LARGEST_SEED, Config, option
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError, Unfinished
 from core.kind import About, Job, Kind
@@ -49,7 +49,7 @@ class ReviewConfig(Config):
     folds: int = option(
         5, "Number of folds. One tagger per fold is trained on the other folds and checks this fold.", ge=2, le=10
     )
-    seed: int = option(1, "Seed of the taggers.", ge=0)
+    seed: int = option(1, "Seed of the taggers.", ge=0, le=LARGEST_SEED)
     difficulty: str = option("", "A finished difficulty run on the corpus, to list labels whose PVI is not above 0.")
     against: str = option(
         "", "Another labelled corpus, to list names whose type differs between the two corpora.", corpus=True

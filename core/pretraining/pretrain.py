@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from core.config import option
+from core.config import LARGEST_SEED, option
 from core.corpora.corpus import BLOCK, Corpus
 from core.errors import CorpusError
 from core.importing.audit import learnable
@@ -66,7 +66,7 @@ class PretrainConfig(PretrainOptions):
         min_length=1,
     )
     init: str = option("minilm", "Encoder to start from: a Hugging Face name, a folder, or minilm (bundled).")
-    seed: int = option(1, "Seed of everything random.", ge=0)
+    seed: int = option(1, "Seed of everything random.", ge=0, le=LARGEST_SEED)
 
     weights: str = option(
         "", "Hash of the encoder, so that changed weights under an old name are trained again.", hidden=True

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import field_validator
 
 from core.assisting.skl import parse_map
-from core.config import Config, checked, option
+from core.config import LARGEST_SEED, Config, checked, option
 from core.encoders.vectors import find_import
 from core.errors import ConfigError
 from core.models.fingerprint import fingerprint
@@ -148,8 +148,10 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     @field_validator("seeds")
     @classmethod
     def _seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
-            raise ConfigError(f"seeds: {seeds} are not allowed; give one or more different whole numbers, at least 0.")
+        if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0 or max(seeds) > LARGEST_SEED:
+            raise ConfigError(
+                f"seeds: {seeds} are not allowed; give one or more different whole numbers from 0 to {LARGEST_SEED:,}."
+            )
         return seeds
 
 

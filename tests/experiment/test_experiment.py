@@ -279,6 +279,8 @@ def test_taggers_of_one_replicate_count_as_one(home: Path, untrained: None) -> N
     assert experiments.foresight({**options, "seeds": (1, 2, 3)}).taggers == 2
     with pytest.raises(ConfigError, match="taggers: each further tagger adds 100,000 to the seed"):
         ExperimentConfig.parse({**options, "seeds": (1, 1 + TAGGERS_APART)})
+    with pytest.raises(ConfigError, match="a tagger's seed can be at most 4,294,967,295"):
+        ExperimentConfig.parse({**options, "seeds": (1, 2**32 - TAGGERS_APART)})
 
 
 def test_experiments_keep_the_last_epoch_unless_told_otherwise(home: Path, untrained: None) -> None:

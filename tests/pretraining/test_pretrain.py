@@ -13,7 +13,7 @@ from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 from core.cli.main import run_main
 from core.corpora.corpus import Corpus
-from core.errors import CorpusError
+from core.errors import ConfigError, CorpusError
 from core.importing import view as corpora
 from core.models.mlm import MaskedLM
 from core.pretraining.pretrain import Draw, PretrainConfig
@@ -83,6 +83,8 @@ def test_held_out_sentences_are_not_trained_on(seal: Seal) -> None:
     assert torch.equal(*(model.get_input_embeddings().weight for model in models))  # only LoRA matrices are trained
     with pytest.raises(CorpusError, match="1 sentence, expected at least 2"):
         run(seal(TEXTS[:1], "lonely"))
+    with pytest.raises(ConfigError, match="seed"):  # numpy refuses it, and without this check only after minutes
+        run(seal(TEXTS, "all"), seed=2**32)
 
 
 def test_sentences_of_packed_rows_are_counted(seal: Seal) -> None:

@@ -184,6 +184,7 @@ def test_wrong_input_raises_a_readable_error(corpora: Corpora, seal: Seal) -> No
         (ConfigError, "seeds", {"seeds": ()}),
         (ConfigError, "seeds", {"seeds": (1, 1)}),
         (ConfigError, "seeds", {"seeds": (-1,)}),
+        (ConfigError, r"seeds: .* from 0 to 4,294,967,295", {"seeds": (1, 20261129113000)}),
         (ConfigError, "charcnn reads one sentence at a time", {"network": "charcnn", "context": 8}),
         (ConfigError, "larger max_length", {"context": 64, "max_length": 128}),
     ]
