@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, replace
 from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
-from statistics import mean
 from typing import BinaryIO
 
 import numpy as np
@@ -288,17 +287,21 @@ def loading(run_id: str) -> Mapping[str, str]:
         }
     trained = FinetuneConfig.model_validate(store().get(run_id).manifest.config)
     as_evaluated = "constrained" if trained.within_bioes else "viterbi"
-    dev = result.read(store().get(run_id), FinetuneResult).dev.decodings
+    # The folder holds the tagger of one seed, so give the scores of this seed.
+    place, seed = tagger_tables.kept_seed(store().get(run_id))
+    by_decoding = result.read(store().get(run_id), FinetuneResult).dev.decodings
+    dev = {decoding: f1s[place] for decoding, f1s in by_decoding.items()}
     whole = f"On the command line, decoded as in the evaluation{_on_dev(dev.get(as_evaluated))}"
     asked = {"model": folder, "corpus": "TEXT.txt", "constrained": trained.within_bioes}
     by_winnow = {whole: command("predict", asked)}
     if trained.network != "encoder":  # Other software cannot load Winnow's own networks.
         return by_winnow
-    without, f1s = "the CRF's transitions", dev.get("argmax")
+    without, f1 = "the CRF's transitions", dev.get("argmax")
     if trained.layers == "mix":
-        without, f1s = f"{without} and the mix of layers", _of_last_layers(run_id, trained.seeds)
+        outcome = evaluations.read_outcome(store().get(run_id), seed)
+        without, f1 = f"{without} and the mix of layers", outcome.last_layer if outcome else None
     aside = ", with neighbouring sentences, which a pipeline does not read" if trained.context else ""
-    alone = f"With transformers, without {without}{_on_dev(f1s, aside)}"
+    alone = f"With transformers, without {without}{_on_dev(f1, aside)}"
     pipeline = (
         "from transformers import pipeline\n\n"
         f'tagger = pipeline("token-classification", {folder!r}, aggregation_strategy="first")\n'
@@ -307,15 +310,9 @@ def loading(run_id: str) -> Mapping[str, str]:
     return {alone: pipeline, **by_winnow}
 
 
-def _of_last_layers(run_id: str, seeds: Sequence[int]) -> list[float]:
-    """Return the dev F1 with the last layer alone, for each seed whose tagger mixes layers."""
-    outcomes = (evaluations.read_outcome(store().get(run_id), seed) for seed in seeds)
-    return [one.last_layer for one in outcomes if one and one.last_layer is not None]
-
-
-def _on_dev(f1s: Sequence[float] | None, aside: str = "") -> str:
-    """Return the mean dev F1 over seeds as words in parentheses; "" without scores. aside: remark to append."""
-    return f" (score {mean(f1s):.1f} on the dev set{aside})" if f1s else ""
+def _on_dev(f1: float | None, aside: str = "") -> str:
+    """Return a dev F1 as words in parentheses; "" without a score. aside: remark to append."""
+    return "" if f1 is None else f" (score {f1:.1f} on the dev set{aside})"
 
 
 def here() -> dict[str, str]:

@@ -29,6 +29,7 @@ from core.runs import Run
 from core.runs.events import Event
 from core.runs.store import RunStore
 from core.tagging import evaluations, predict
+from core.tagging import result as taggers
 from core.tagging import view as training
 from core.tagging.config import FinetuneConfig
 from core.tagging.evaluations import TrainInTest
@@ -173,6 +174,17 @@ def test_type_missing_in_train_counts_as_missed(corpora: Corpora, seal: Seal) ->
     assert table.gold.sum(0).tolist() == [0, 3, 3]
     assert run.result()["tests"][0]["by_type"]["ODD"] == 0
     assert (run.artifacts / "evaluation-test1-1.npz").exists()
+
+
+def test_loading_gives_the_dev_score_of_the_seed_in_the_folder(tagger: Run) -> None:
+    outcomes = {seed: evaluations.read_outcome(tagger, seed) for seed in (1, 2)}
+    _, seed = taggers.kept_seed(tagger)
+    kept, other = outcomes[seed], outcomes[3 - seed]
+    assert kept
+    assert other
+    assert kept.dev.decodings["constrained"] != other.dev.decodings["constrained"]
+    (whole,) = [what for what in training.loading(tagger.id) if what.startswith("On the command line")]
+    assert whole.endswith(f"(score {kept.dev.decodings['constrained']:.1f} on the dev set)")
 
 
 def test_wrong_input_raises_a_readable_error(corpora: Corpora, seal: Seal) -> None:
