@@ -36,6 +36,11 @@ class Calibration:
     before: float
     after: float
 
+    @property
+    def fitted(self) -> bool:
+        """True if the temperature was fitted. With too few entities (`FEWEST`), it is exactly 1."""
+        return self.temperature != 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abstaining:

@@ -15,6 +15,7 @@ from core.kind import Job
 from core.models.hub import VOCABULARY, WEIGHTS
 from core.models.networks import MOST, ON_ENCODER
 from core.runs.versions import versions
+from core.stats.calibration import FEWEST
 from core.tagging.config import FinetuneConfig
 from core.tagging.evaluations import SeedOutcome, TooLong, TrainInTest
 from core.training import saved_models as models
@@ -197,6 +198,12 @@ def _confidence(config: FinetuneConfig, kept: SeedOutcome) -> str:
     if kept.dev.calibration is None:
         return ""
     among = ""
+    if not kept.dev.calibration.fitted:
+        return (
+            "\n## Confidence\n\nThe confidence of an entity is its probability under the tagger. No temperature was "
+            f"fitted, because fewer than {FEWEST} entities were right on dev, or fewer than {FEWEST} were wrong. "
+            "`predict --min-confidence X` leaves out entities below X.\n"
+        )
     if not config.within_bioes and config.network != "span":
         among = (
             " The temperature was fitted for decoding over all tag sequences, as in training, so use `predict "

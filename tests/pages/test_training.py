@@ -861,8 +861,13 @@ def test_finished_tagger_shows_its_scores_and_how_to_load_it(parts: Parts) -> No
     assert any("A card of <img src=x>" in block for block in code)
     for raw in ("<img", "<b>ORG"):
         assert raw not in page_text
-    finish(run, fine_tuned([60.0, 0.5], dev=[61.5, 0.0], model=str(folder)))
-    assert "Seed 2 learnt nothing" in texts(opened(PAGE))
+    result = fine_tuned([60.0, 0.5], dev=[61.5, 0.0], model=str(folder))
+    unfitted = replace(result.dev, calibration=[replace(sure, temperature=1.0, after=sure.before)] * 2)
+    evaluations.write_abstaining(run, evaluations.file_suffix("dev", 1), [row])
+    finish(run, replace(result, dev=unfitted))
+    page_text = texts(opened(PAGE))
+    assert "Seed 2 learnt nothing" in page_text
+    assert "error is 0.163. No temperature was fitted, because fewer than 20 entities were right" in page_text
 
 
 def test_finished_encoder_shows_perplexity_before_and_after(parts: Parts) -> None:

@@ -19,6 +19,7 @@ from core.runs.events import RunState
 from core.runs.result import read
 from core.runs.run import Run
 from core.shown import count, duration
+from core.stats.calibration import FEWEST
 from core.tagging import plot
 from core.tagging import result as taggers
 from core.tagging import view as training
@@ -447,9 +448,14 @@ def _confidence(run_id: str, tuned: FinetuneResult) -> None:
             for sure in split.calibration[place : place + 1] if split else ():
                 st.markdown(
                     f"On the {part.word}, seed {seed}, which was kept, has a mean confidence of {sure.confidence:.2f}, "
-                    f"and {sure.right:.2f} of its entities are right. The calibration error is {sure.before:.3f} "
-                    f"before and {sure.after:.3f} after the temperature {sure.temperature:.2f}, which was fitted on "
-                    f"the {terms.DEV.word}."
+                    f"and {sure.right:.2f} of its entities are right. The calibration error is {sure.before:.3f}"
+                    + (
+                        f" before and {sure.after:.3f} after the temperature {sure.temperature:.2f}, which was fitted "
+                        f"on the {terms.DEV.word}."
+                        if sure.fitted
+                        else f". No temperature was fitted, because fewer than {FEWEST} entities were right on the "
+                        f"{terms.DEV.word}, or fewer than {FEWEST} were wrong."
+                    )
                 )
         lines = [
             {
