@@ -115,6 +115,11 @@ def test_several_runs_are_compared_pinned_and_archived_together(home: Path, thre
         assert [labels.read(run).pinned for run in three] == [pinned, pinned, False]
     press(app, "runs.archive")
     assert shown(app) == [three[2].id]
+    names = ["first", "second", "third"]
+    for run, name in zip(three, names, strict=True):
+        labels.change(run.id, name=f"the {name} run")
+    page_text = texts(opened("home.py"))
+    assert [f"the {name} run" in page_text for name in names] == [False, False, True]
 
 
 def test_removal_states_the_freed_bytes_and_the_runs_that_need_it(home: Path, three: list[Run]) -> None:

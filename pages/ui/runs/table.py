@@ -28,8 +28,12 @@ SMALL = ("add", "audit", "calibrate", "dictionary", "evaluate", "llm", "predict"
 
 
 def run_list(listed: Sequence[Run]) -> None:
-    """Draw the list of runs on Home. The runs are in a fragment that is updated while one of them is active."""
+    """Draw the list of runs on Home, without archived ones that have ended.
+
+    The runs are in a fragment that is updated while one of them is active.
+    """
     active = {run.id for run in listed if run.state().active}
+    listed = [run for run in listed if run.id in active or not labels.read(run).archived]
     small = [run for run in listed if run.manifest.kind in SMALL and run.id not in active]
     large = [run for run in listed if run not in small]
     more = len(large) > SHOWN and st.toggle(f"Show all {len(large)}", key="home.all")
