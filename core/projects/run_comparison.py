@@ -10,6 +10,7 @@ from core.experiment import results
 from core.kinds import KINDS
 from core.projects.audit import exporting
 from core.projects.home import store
+from core.runs.run import Run
 from core.tagging import view as training
 
 
@@ -26,9 +27,12 @@ class Difference:
 
 
 def differences(run_ids: Sequence[str]) -> list[Difference]:
-    """Return all options, also nested ones, that differ between these runs of any kind. Errors: RunError."""
+    """Return all options, also nested ones, that differ between these runs of any kind. Errors: RunError.
+
+    An option that a later version added has its default in earlier runs, as for the reuse of runs.
+    """
     runs = [store().get(run_id) for run_id in run_ids]
-    by_run = [dict(_flat(run.manifest.config)) for run in runs]
+    by_run = [dict(_flat({**_usual(run), **run.manifest.config})) for run in runs]
     # Ignore `weights`, the hash of the encoder's files. Runs add it for their key; users do not set it.
     names = dict.fromkeys(name for options in by_run for name in options if name != "weights")
     differing = [name for name in names if any(options.get(name) != by_run[0].get(name) for options in by_run)]
@@ -47,13 +51,10 @@ def differences(run_ids: Sequence[str]) -> list[Difference]:
 def chosen(run_id: str) -> dict[str, str]:
     """Return {option: value}, in words, for all options of a run that differ from their default. Errors: RunError."""
     run = store().get(run_id)
-    kind = KINDS.get(run.manifest.kind)
-    usual = {name: field.default for name, field in kind.config.model_fields.items()} if kind else {}
+    usual = _usual(run)
     options = {name: value for name, value in run.manifest.config.items() if name != "weights"}
     own = {
-        name: value
-        for name, value in options.items()
-        if value not in ("", None, [], {}) and _listed(usual.get(name)) != value
+        name: value for name, value in options.items() if value not in ("", None, [], {}) and usual.get(name) != value
     }
     return {
         name.replace("_", " ").replace(".", ": "): results.value_in_words(run, name, value)
@@ -61,9 +62,12 @@ def chosen(run_id: str) -> dict[str, str]:
     }
 
 
-def _listed(default: object) -> object:
-    """Return a default value as a manifest stores it: a tuple becomes a list."""
-    return list(default) if isinstance(default, tuple) else default
+def _usual(run: Run) -> dict[str, object]:
+    """Return {option: default} of the kind of a run, as a manifest stores it: a tuple becomes a list."""
+    kind = KINDS.get(run.manifest.kind)
+    fields = kind.config.model_fields if kind else {}
+    defaults = {name: field.default for name, field in fields.items() if not field.is_required()}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in defaults.items()}
 
 
 def _flat(options: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:

@@ -27,7 +27,7 @@ from core.importing import view as corpora
 from core.projects import labels, removals, run_comparison, runs
 from core.runs.context import RunContext
 from core.runs.events import EventLog
-from core.runs.store import Run
+from core.runs.store import Run, RunStore
 from core.stats import mistakes
 from core.tagging import evaluations
 from core.tagging import view as training
@@ -208,6 +208,9 @@ def test_differences_name_corpora_and_nested_options(home: Path, command: Comman
     assert answer["train"] == ["my train", "my dev"]
     assert "learning rate" not in answer
     assert run_words(command, "runs", "diff", one.id, one.id).strip() == "Their options are equal."
+    config = {name: value for name, value in one.manifest.config.items() if name != "context"}
+    old = RunStore(home).create("finetune", config, one.manifest.inputs, versions={}, key="of an earlier version")
+    assert run_words(command, "runs", "diff", one.id, old.id).strip() == "Their options are equal."
     experiment = finished.experiment(home, made, finished.LINES)
     options = {row.option: row.values for row in run_comparison.differences([one.id, experiment.id])}
     assert options["epochs"] == ("3", "")
