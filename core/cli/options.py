@@ -1,8 +1,8 @@
 """Turn the fields of a config into command-line options, and what a user typed into values of the config."""
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar, get_args, get_origin
 
 import click
@@ -60,8 +60,9 @@ def several(context: click.Context, param: click.Parameter, typed: Sequence[str]
     """
     may_be_whole = param.type is CORPUS or isinstance(param.type, click.Path)
     whole = {corpus.name for corpus in corpora.listed()} if may_be_whole and "," in "".join(typed) else set()
+    # `os.path.exists` is False for a list that is too long for a path; `Path.exists` raises an error.
     parted = (
-        [text] if may_be_whole and (text in whole or Path(text).exists()) else _parts(text, COMMA) for text in typed
+        [text] if may_be_whole and (text in whole or os.path.exists(text)) else _parts(text, COMMA) for text in typed
     )
     return tuple(_unquoted(part) for parts in parted for part in parts)
 

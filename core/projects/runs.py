@@ -324,6 +324,6 @@ def fingerprint_of(text: str, listener: Callable[[Event], None] | None = None) -
     try:
         return library().find(text).fingerprint
     except CorpusError:
-        if not text or not Path(text).exists():
+        if not text or not os.path.exists(text):
             raise
     return read(execute("add", {"path": str(Path(text).absolute())}, listener), AddResult).corpus

@@ -1,5 +1,6 @@
 """The commands `pretrain`, `finetune`, `evaluate`, `errors`, `predict`, `vectors add` and `vectors list`."""
 
+import os
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -175,7 +176,7 @@ def _path(input: str) -> str:
     with suppress(CorpusError):
         corpora.find(input)
         return ""
-    return input if Path(input).exists() else ""
+    return input if os.path.exists(input) else ""
 
 
 def _predictions(given: str, read: ReadReport) -> Write:

@@ -29,7 +29,7 @@ from core.runs.events import EventLog
 from core.runs.store import RunStore
 from core.samples.sets import sample_sets
 from core.tagging import view as training
-from tests.conftest import Seal, sentence
+from tests.conftest import Command, Seal, sentence
 from tests.finished import fine_tuned
 
 
@@ -97,6 +97,17 @@ def test_list_options_take_commas_and_repetition(home: Path) -> None:
                 assert param.process_value(context, ("",)) == (
                     "",
                 )  # refused by the config, not replaced by the default
+
+
+def test_a_list_may_be_longer_than_a_path(home: Path, seal: Seal, command: Command) -> None:
+    names = [f"a corpus with the number {n}" for n in range(20)]
+    marks = [seal([f"Sentence {n} ."], name).fingerprint for n, name in enumerate(names)]
+    [source] = [param for param in COMMANDS["similarity"].params if param.name == "source"]
+    with click.Context(COMMANDS["similarity"]) as context:
+        for each in (names, marks):
+            assert source.process_value(context, (",".join(each),)) == tuple(each)
+    code, _, err = command("similarity", "--target", names[0], "--source", "x" * 300)
+    assert (code, "no corpus of this name or fingerprint" in err) == (2, True)
 
 
 SHOWN: dict[str, dict[str, Any]] = {  # unusual options of each kind whose command a page shows
