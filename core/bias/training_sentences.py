@@ -16,10 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from core.bias.result import Edit, Mention
+from core.errors import CorpusError
 from core.results import BoolArray, FloatArray, IntArray
 from core.text.content import FUNCTION_WORDS, is_content
 from core.text.sentence import Entity, Sentence, sentence_id
-from core.text.words import fold, joined
+from core.text.words import fold, in_unspaced, joined, token_places
 
 Name = tuple[str, ...]  # words of a mention
 
@@ -169,9 +170,12 @@ def name_of(sentence: Sentence, entity: Entity) -> Name:
     return sentence.tokens[entity.start : entity.end]
 
 
-def with_text(sentence: Sentence, tokens: Sequence[str], entities: Iterable[Entity]) -> Sentence:
-    """Return `sentence` with other tokens and entities. Its text and id are computed from the tokens."""
-    text = " ".join(tokens)
+def with_text(sentence: Sentence, tokens: Sequence[str], entities: Iterable[Entity], text: str = "") -> Sentence:
+    """Return `sentence` with other tokens and entities, and with the id of its new text.
+
+    text: the new text; by default the tokens, joined by blanks.
+    """
+    text = text or " ".join(tokens)
     return replace(sentence, id=sentence_id(text), tokens=tuple(tokens), text=text, entities=tuple(entities))
 
 
@@ -187,7 +191,33 @@ def renamed(sentence: Sentence, names: Mapping[int, Name]) -> Sentence:
         tokens += names.get(place, name_of(sentence, entity))
         entities.append(Entity(start=start, end=len(tokens), type=entity.type))
         at = entity.end
-    return with_text(sentence, [*tokens, *sentence.tokens[at:]], entities)
+    return with_text(sentence, [*tokens, *sentence.tokens[at:]], entities, _renamed_text(sentence, names))
+
+
+def _renamed_text(sentence: Sentence, names: Mapping[int, Name]) -> str:
+    """Return the text of `sentence` with other names (see `renamed`), and otherwise unchanged.
+
+    Language models read the text, so it must not get other blanks than the original. Return "" if the text lacks a
+    token.
+    """
+    try:
+        places = token_places(sentence.text, sentence.tokens)
+    except CorpusError:
+        return ""
+    parts, at = list[str](), 0
+    for place, entity in enumerate(ordered(sentence)):
+        if place in names:
+            parts += [sentence.text[at : places[entity.start][0]], _written(names[place])]
+            at = places[entity.end - 1][1]
+    return "".join([*parts, sentence.text[at:]])
+
+
+def _written(name: Name) -> str:
+    """Return the words of a name, joined by blanks except between letters of scripts without blanks."""
+    return "".join(
+        word if i == 0 or (in_unspaced(name[i - 1][-1]) and in_unspaced(word[0])) else f" {word}"
+        for i, word in enumerate(name)
+    )
 
 
 def edits_of(

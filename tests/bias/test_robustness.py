@@ -19,6 +19,7 @@ from core.bias.training_sentences import (
     name_of,
     new_names,
     ordered,
+    renamed,
     slip,
     surface,
 )
@@ -29,7 +30,8 @@ from core.errors import CorpusError
 from core.runs.context import RunContext
 from core.tagging import evaluations
 from core.tagging.evaluations import FinetuneResult
-from core.text.sentence import Entity, Prediction, Sentence
+from core.text.sentence import Entity, Prediction, Sentence, sentence_id
+from core.text.words import token_places
 from tests.bias.planted import sentences
 from tests.conftest import entities_of, sentence
 from tests.finished import fine_tuned, finish
@@ -74,6 +76,25 @@ def assert_promises(kind: str, made: Robust, test: Sequence[Sentence], train: Se
         assert all(any(name == n and t != kind for t, n in seen) for kind, name in changed)
     else:
         assert not {name for _, name in changed} & {name for _, name in seen}
+
+
+def test_the_text_around_a_new_name_is_unchanged() -> None:
+    latin = sentence('She (of "Acme Ltd.") paid €5, then left.', [(4, 6, "ORG")])
+    han = sentence("我在北京工作，很好。", [(2, 4, "LOC")])
+    none = sentence("It rained, again.", [])
+    assert [renamed(row, {0: ("Banca", "d", "Italia")}).text for row in (latin, none)] == [
+        'She (of "Banca d Italia.") paid €5, then left.',
+        none.text,
+    ]
+    new = renamed(han, {0: ("上", "海", "ABC", "Ltd")})
+    assert (new.text, new.id) == ("我在上海 ABC Ltd工作，很好。", sentence_id(new.text))
+    assert [new.text[a:b] for a, b in token_places(new.text, new.tokens)] == list(new.tokens)
+    assert name_of(new, ordered(new)[0]) == ("上", "海", "ABC", "Ltd")
+    for kind in ("oov", "typos"):
+        made = MAKE[kind]([none, latin, none], KNOWN).sentences
+        assert (made[0], made[2]) == (none, none)
+        assert made[1].text.startswith('She (of "')
+        assert made[1].text.endswith('.") paid €5, then left.')
 
 
 @pytest.mark.parametrize("kind", MAKE)
