@@ -11,6 +11,7 @@ artifacts/queue.jsonl   one sentence per line: row of D_C, id, similarity, uncer
 """
 
 import json
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -260,20 +261,27 @@ def _main_entity(sentence: Sentence, entities: Sequence[Entity]) -> str | None:
 def centres(rows: FloatArray, n: int, *, seed: int) -> list[int]:
     """Group the rows into `n` clusters. Return the index of the row nearest to each centre, best score first.
 
-    rows: `(m, d)` unit vectors, best score first. If fewer than `n` rows are distinct, equal rows fill the rest of the
-    result.
+    rows: `(m, d)` unit vectors, best score first. If fewer than `n` rows are distinct, equal or nearly equal rows fill
+    the rest of the result.
     """
     from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
 
     rows = np.ascontiguousarray(rows, dtype=np.float32)
     k = min(n, len(np.unique(rows, axis=0)))
     if k == len(rows):
         return list(range(k))
-    clusters = KMeans(k, n_init=1, random_state=seed).fit(rows)
+    with warnings.catch_warnings():
+        # Rows may differ only by rounding errors, as vectors of equal pieces in two batches do. Clusters are then empty.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clusters = KMeans(k, n_init=1, random_state=seed).fit(rows)
     distances = ((rows - clusters.cluster_centers_[clusters.labels_]) ** 2).sum(1)
-    nearest = [min(np.flatnonzero(clusters.labels_ == i), key=lambda row: (distances[row], row)) for i in range(k)]
+    nearest = [
+        min(np.flatnonzero(clusters.labels_ == i), key=lambda row: (distances[row], row))
+        for i in np.unique(clusters.labels_)
+    ]
     rest = [row for row in range(len(rows)) if row not in nearest]
-    return sorted(map(int, nearest))[:n] + rest[: n - k]
+    return sorted(map(int, nearest)) + rest[: n - len(nearest)]
 
 
 def write(run: Run, queued: Sequence[Queued]) -> None:
