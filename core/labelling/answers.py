@@ -3,7 +3,7 @@
 answers.jsonl   one answer per line; the latest answer about a sentence counts
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -183,7 +183,8 @@ class Progress:
     """Number of sentences of a queue by the action of their latest answer. of: number of all sentences of the queue.
 
     seconds: time that all answers took, including answers that were replaced later. types: {type: number of entities}.
-    unread: number of sentences whose suggestions were accepted in less than `READ_IN` seconds.
+    unread: number of sentences whose suggestions were accepted after less than `READ_IN` seconds. Answers from the file
+    of a labelling tool have no time, so they do not count.
     """
 
     of: int
@@ -204,8 +205,12 @@ def progress(answers: Answers, suggested: Sequence[tuple[Entity, ...]]) -> Progr
     """Return the number of sentences by answer. suggested: entities suggested for each sentence of the queue."""
     counts = Counter(answer.action for answer in answers.latest.values())
     types = Counter(entity.type for entities in answers.labelled.values() for entity in entities)
+    # An answer that was undone and given again counts with the time of all answers about the sentence.
+    seconds = defaultdict[int, float](float)
+    for answer in answers.history:
+        seconds[answer.place] += answer.seconds
     unread = sum(
-        answer.action == "label" and answer.seconds < READ_IN and answer.entities == suggested[place]
+        answer.action == "label" and 0 < seconds[place] < READ_IN and answer.entities == suggested[place]
         for place, answer in answers.latest.items()
         if suggested[place]
     )

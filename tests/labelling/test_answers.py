@@ -127,6 +127,8 @@ def test_suggestions_that_were_accepted_unread_are_counted() -> None:
         Answer(action="label", place=3, entities=(), seconds=0.4),
     )
     assert answers.progress(Answers(history=history), [found, found, found, ()]).unread == 1
+    again = (Answer(action="reopen", place=1), Answer(action="label", place=1, entities=found, seconds=0.4))
+    assert answers.progress(Answers(history=(*history, *again)), [found, found, found, ()]).unread == 1
 
 
 def test_labelled_sentences_join_the_training_set_and_leave_the_queue(queued: str) -> None:
@@ -328,6 +330,7 @@ def test_unchanged_suggestions_are_counted_and_flags_can_be_removed(queued: str,
     queue.write(run, rows)
     view.export(queued, tmp_path / "tasks.jsonl", "doccano")
     assert view.import_labels(queued, tmp_path / "tasks.jsonl").suggested == 6
+    assert view.progress(queued).unread == 0  # nobody accepted them here, so the page names no time
     view.answer(queued, [sent(0, 2, action="flag"), sent(1, 3, action="flag"), sent(2, 4, action="skip")])
     view.answer(queued, [sent(0, 2, action="flag", annotator="Bo", client="bo")])
     view.reopen_flagged(queued, "")
