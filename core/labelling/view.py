@@ -333,10 +333,17 @@ def _store(values: Mapping[str, object]) -> None:
 
 def labelled(run_id: str) -> list[Sentence]:
     """Return the labelled sentences of a run in the order of the queue. Their entities are the final labels."""
-    done = answered(run_id).labelled
-    return [
-        replace(task.sentence, entities=done[place]) for place, task in enumerate(to_label(run_id)) if place in done
-    ]
+    return list(_labelled(run_id, answered(run_id)).values())
+
+
+def _labelled(run_id: str, given: Answers) -> dict[int, Sentence]:
+    """Return {position in the queue: sentence with its final labels}. given: the answers, which others may add to."""
+    done = given.labelled
+    return {
+        place: replace(task.sentence, entities=done[place])
+        for place, task in enumerate(to_label(run_id))
+        if place in done
+    }
 
 
 def training_set(run_id: str) -> Corpus:
@@ -346,7 +353,8 @@ def training_set(run_id: str) -> Corpus:
     labels. New sentences are cut into tokens as in the training set. Errors: ConfigError if nothing was labelled, or if
     the run is no `queue` run, because sentences of other runs were not selected for training.
     """
-    new = labelled(run_id)
+    given = answered(run_id)
+    new = list(_labelled(run_id, given).values())
     if purpose(run_id) != "queue":
         raise ConfigError(
             f"{run_id}: its sentences were not selected for training; queue other sentences with `label next`."
@@ -360,7 +368,7 @@ def training_set(run_id: str) -> Corpus:
     train, queued = library().find(base), to_label(run_id)
     # Labels that this queue gave before are replaced or withdrawn. Labels of other queues stay, even if this queue has
     # the same sentence.
-    judged = {answer.place for answer in answered(run_id).history if answer.action in ("label", "flag")}
+    judged = {answer.place for answer in given.history if answer.action in ("label", "flag")}
     replaced = {queued[place].sentence.id for place in judged}
     rows = list(chain.from_iterable(train.batches()))
     old = [sentence for sentence in rows if sentence.id not in replaced]
@@ -397,7 +405,7 @@ def measuring_sets(run_id: str) -> tuple[Corpus, Corpus]:
     later, each sentence stays in its set. Errors: ConfigError if fewer than four are labelled, or one set is empty.
     ConfigError if the run is no `draw` run, because only random sentences give unbiased scores.
     """
-    rows = list(zip(answered(run_id).labelled, labelled(run_id), strict=True))
+    rows = _labelled(run_id, answered(run_id)).items()
     if purpose(run_id) != "draw":
         raise ConfigError(f"{run_id}: its sentences are not a random sample; draw random sentences with `label draw`.")
     if len(rows) < 4:

@@ -182,6 +182,27 @@ def test_labels_of_another_queue_stay_if_both_queues_have_the_sentence(queued: s
     assert (len(made), dict(made.types)) == (1 + len(both), {"PARTY": len(both) - 1, "ORG": 2})
 
 
+def test_an_answer_that_arrives_while_a_corpus_is_made_changes_nothing(
+    queued: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = view.to_label(queued)[1].sentence  # as if another queue had labelled it
+    rows = [sentence("Acme pays Bo .", [(0, 1, "ORG")]), replace(other, entities=(Entity(start=0, end=1, type="ORG"),))]
+    corpora.set_role("train", library().seal(rows, name="both", origin={}, labelled=True).fingerprint)
+    drawn = runs.execute("draw", {"task": view.corpus_of_run(queued), "n": 8}).id
+    for run in (queued, drawn):
+        view.answer(run, [sent(n, n, (0, 1, "PARTY")) for n in (0, *range(2, 6))])
+    read = view.answered
+
+    def arriving(run_id: str) -> Answers:
+        found = read(run_id)
+        answers.add(store().get(run_id).path, [Answer(action="label", place=1, client="other tab")])
+        return found
+
+    monkeypatch.setattr(view, "answered", arriving)
+    assert view.training_set(queued).types["ORG"] == 2
+    assert sum(map(len, view.measuring_sets(drawn))) == 5
+
+
 def test_a_type_with_blanks_of_an_imported_corpus_can_be_used(queued: str, seal: Seal) -> None:
     odd = seal([sentence("Bo pays .", [(0, 1, "Agreement Date")])], "odd", labelled=True)
     with pytest.raises(ConfigError, match="without blanks"):
