@@ -116,6 +116,7 @@ def label_export(run_id: str, output: str, tool: str, as_json: bool) -> None:
 @json_option
 def label_agreement(run_id: str, as_json: bool) -> None:
     """Show how well the annotators of RUN agree: F1 and Cohen's kappa by type, for each pair of annotators."""
+    view.purpose(run_id)  # refuses a run without sentences to label
     found = view.answered(run_id)
     pairs = [
         {"a": a, "b": b, "types": [asdict(row) for row in view.agreement(run_id, a, b)]}
@@ -125,7 +126,8 @@ def label_agreement(run_id: str, as_json: bool) -> None:
         report({"pairs": pairs, "unsettled": len(found.unsettled)}, as_json)
         return
     if not pairs:
-        echo("Only one annotator has labelled sentences of this run.")
+        n = len(found.by_annotator)
+        echo(f"{'Only one annotator has' if n else 'No annotator has'} labelled sentences of this run.")
     for a, b in combinations(found.by_annotator, 2):
         echo(f"{a or '(no name)'} and {b or '(no name)'}:")
         for row in view.agreement(run_id, a, b):

@@ -362,7 +362,9 @@ def test_unchanged_suggestions_are_counted_and_flags_can_be_removed(queued: str,
 
 def test_labels_of_two_annotators_count_if_they_agree_or_are_settled(queued: str, command: Command) -> None:
     party, date = (1, 3, "PARTY"), (4, 5, "DATE")
+    assert command("label", "agreement", queued)[1] == "No annotator has labelled sentences of this run.\n"
     view.answer(queued, [sent(n, n, party, client="a", annotator="Ann") for n in range(3)])
+    assert command("label", "agreement", queued)[1] == "Only one annotator has labelled sentences of this run.\n"
     view.answer(queued, [sent(0, 0, party, client="b", annotator="Bo"), sent(1, 1, date, client="b", annotator="Bo")])
     found = view.answered(queued)
     assert found.by_annotator["Bo"].keys() == {0, 1}
@@ -386,6 +388,8 @@ def test_labels_of_two_annotators_count_if_they_agree_or_are_settled(queued: str
     assert view.answered(queued).labelled[1] == (Entity(start=0, end=1, type="LATE"),)
     view.answer(queued, [sent(10, 0, action="flag", client="b", annotator="Bo")])
     assert 0 not in view.answered(queued).labelled
+    child = next(run.id for run in runs.listed("audit"))
+    assert "has no sentences to label" in command("label", "agreement", child)[2]
     for name in ("settled", "x" * 41, "a\nb"):
         with pytest.raises(ConfigError, match="annotator's name"):
             view.answer(queued, [sent(0, 0, annotator=name)])
