@@ -49,9 +49,11 @@ def quotes_in(answer: str) -> list[object] | None:
     """Return the first JSON list of objects in an answer.
 
     If there is none, return [] if the answer contains an empty list, else None. Text, code fences and objects around
-    the list are ignored, and so is the reasoning before `</think>`.
+    the list are ignored, and so is the reasoning before `</think>`. Return None for reasoning that was cut off.
     """
     text, decoder, empty = answer.rpartition("</think>")[2], json.JSONDecoder(), False
+    if text.lstrip().startswith("<think>"):  # a list in unfinished reasoning is a draft, or repeats the task
+        return None
     at = text.find("[")
     for _ in range(_MOST_LISTS):
         if at < 0:

@@ -24,6 +24,9 @@ ANSWERS = {
     '{"entities": [{"text": "Bo", "type": "PER"}]}': [PAIR],
     '{"types": ["PER"], "entities": []}': [],
     '<think>[{"text": "No", "type": "LOC"}]?</think>\n[{"text": "Bo", "type": "PER"}]': [PAIR],
+    '<think>The task says [] if there is none. [{"text": "Bo", "type": "LOC"}]? No, Bo is': None,
+    '<think>Hm</think><think>Or [] if': None,
+    '[{"text": "<think>", "type": "PER"}]': [{"text": "<think>", "type": "PER"}],
     '[] or rather [{"text": "Bo", "type": "PER"}]': [PAIR],
     '[{"text": "Bo", "type": "PER"}, "x"]': [PAIR, "x"],
     '[{"text": "Bo", "type": "PER"}': None,
@@ -44,6 +47,7 @@ def test_the_list_in_an_answer_is_found_or_missing(text: str) -> None:
 @given(st.text())
 def test_any_answer_is_read(text: str) -> None:
     assert quotes_in(text) is None or "[" in text
+    assert quotes_in(f"<think>{text}") is None or "</think>" in text
     assert quotes_in(f"{text}</think>[]") == []
 
 
