@@ -272,7 +272,7 @@ def centres(rows: FloatArray, n: int, *, seed: int) -> list[int]:
     if k == len(rows):
         return list(range(k))
     with warnings.catch_warnings():
-        # Rows may differ only by rounding errors, as vectors of equal pieces in two batches do. Clusters are then empty.
+        # Clusters are empty if rows differ only by rounding errors, as vectors of equal pieces in two batches do.
         warnings.simplefilter("ignore", ConvergenceWarning)
         clusters = KMeans(k, n_init=1, random_state=seed).fit(rows)
     distances = ((rows - clusters.cluster_centers_[clusters.labels_]) ** 2).sum(1)
