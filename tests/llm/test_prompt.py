@@ -25,7 +25,7 @@ ANSWERS = {
     '{"types": ["PER"], "entities": []}': [],
     '<think>[{"text": "No", "type": "LOC"}]?</think>\n[{"text": "Bo", "type": "PER"}]': [PAIR],
     '<think>The task says [] if there is none. [{"text": "Bo", "type": "LOC"}]? No, Bo is': None,
-    '<think>Hm</think><think>Or [] if': None,
+    "<think>Hm</think><think>Or [] if": None,
     '[{"text": "<think>", "type": "PER"}]': [{"text": "<think>", "type": "PER"}],
     '[] or rather [{"text": "Bo", "type": "PER"}]': [PAIR],
     '[{"text": "Bo", "type": "PER"}, "x"]': [PAIR, "x"],
