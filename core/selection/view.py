@@ -128,6 +128,19 @@ def again(choice_id: str, budget: str) -> dict[str, object]:
     return {**run_of(choice_id).manifest.config, "budget": budget}
 
 
+def diverse(choice_id: str, kind: str) -> tuple[dict[str, object], bool]:
+    """Return the options for a `select` run of as many sentences with diversity, and if it scores sentences again.
+
+    kind: value of the option `diversity`.
+    """
+    config, budget = run_of(choice_id).manifest.config, kept_budget(choice_id)
+    if Budget.parse(budget).unit == "threshold":  # refused with diversity
+        budget = budget_in(choice_id, "sentences")
+    # A cascade has no scores for a pool of five times as many sentences.
+    rescored = scored(choice_id).cascade is not None or (budget != config["budget"] and _sized(config))
+    return {**again(choice_id, budget), "diversity": kind}, rescored
+
+
 def score_bins(choice_id: str) -> plot.ScoreBins:
     """Return a histogram of all scores that a selection was made from."""
     return _score_bins(choice.run_of(choice_id))
@@ -290,7 +303,11 @@ def command(choice_id: str, output: str, format: str) -> str:
 
 def _ranks_by_budget(options: Mapping[str, Any]) -> bool:
     """Return True if `select` runs with these options rank sentences differently for different budgets."""
+    return _sized(options) or options["diversity"] != "none" or bool(options.get("cascade"))
+
+
+def _sized(options: Mapping[str, Any]) -> bool:
+    """Return True if the scores depend on the budget."""
     strategy = STRATEGIES[options["strategy"]]
     own = strategy_options(strategy.name, options["options"])
-    sized = strategy.sized(own, 1) != strategy.sized(own, 2)
-    return sized or options["diversity"] != "none" or bool(options.get("cascade"))
+    return bool(strategy.sized(own, 1) != strategy.sized(own, 2))

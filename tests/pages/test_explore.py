@@ -676,8 +676,10 @@ def test_two_selections_are_compared_by_counts_pairs_and_health(made: Made, at_o
     app = opened(PAGE, {"explore.tab": "Side by side"})
     assert texts(app).count("domain.pdf, page 7 / domain.pdf, page 7") == 15
     selections.keep_budget(made["select"], "30")
+    selections.keep_budget(made["select"], selections.budget_in(made["select"], "threshold"))
     app = opened(PAGE, {"explore.tab": "Health of the selection"})
     assert "30 sentences" in texts(app)
+    assert "Nothing is scored again, and" in texts(app)
     press(app, "explore.choose")
     new = runs.listed("select")[0]
     assert new.manifest.config["budget"] == "30"

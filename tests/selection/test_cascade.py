@@ -270,6 +270,7 @@ def test_pages_explain_sentences_that_were_not_embedded(quick: Run) -> None:
     assert len(best.neighbours) == 5
     assert insights.health(quick.id).variety is not None
     assert "--cascade" in selections.command(quick.id, "out.txt", "txt")
+    assert selections.diverse(quick.id, "mmr")[1]  # a cascade has no scores of the pool
     selections.keep_budget(quick.id, "20%")  # A cascade for 20% would embed other sentences.
     assert f" export {quick.id} " in selections.command(quick.id, "out.txt", "txt")
 

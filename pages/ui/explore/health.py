@@ -18,6 +18,7 @@ from pages.ui.widgets import plain, pressed, table
 
 KINDS = {"quota": "a share per topic", "mmr": "no two similar sentences (MMR)"}
 DIVERSE = "explore.diverse"
+RESCORED = "The domain corpus is scored again first, because more sentences are compared"
 # session key of the open tab, which is also its URL parameter; title of the tab that this module draws
 TAB, TITLE = "explore.tab", "Health of the selection"
 
@@ -48,7 +49,7 @@ def health(choice_id: str) -> None:
 
 
 def _again(choice_id: str) -> None:
-    """Draw a button that makes another selection, from the same scores but with diversity."""
+    """Draw a button that makes another selection of as many sentences, but with diversity."""
     st.subheader("More variety", anchor=False)
     begun = st.session_state.get(DIVERSE, {})
     # The run that was started here may have been removed on the page Runs.
@@ -57,10 +58,7 @@ def _again(choice_id: str) -> None:
         take(begun["run"])
         del st.session_state[DIVERSE]
         st.rerun()
-    st.markdown(
-        "Sentences with the best scores are often very similar. You can select more varied sentences by the same "
-        "scores. The table then shows the effect. Nothing is scored again, and this selection does not change."
-    )
+    words = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = st.segmented_control(
             "Spread by",
@@ -70,9 +68,14 @@ def _again(choice_id: str) -> None:
             required=True,
             key="explore.spread",
         )
+        options, rescored = selections.diverse(choice_id, kind)
+        words.markdown(
+            "Sentences with the best scores are often very similar. You can select as many sentences that are more "
+            f"varied. The table then shows the effect. {RESCORED if rescored else 'Nothing is scored again'}, and this "
+            "selection does not change."
+        )
         if pressed("Choose with diversity", "explore.choose", icon=":material/diversity_2:"):
-            options = selections.again(choice_id, selections.kept_budget(choice_id))
-            new = runs.start("select", {**options, "diversity": kind})
+            new = runs.start("select", options)
             st.session_state[DIVERSE] = {"from": choice_id, "run": new}
             st.rerun()
 
