@@ -49,7 +49,8 @@ def own_f1(run_id: str) -> list[Outcomes]:
         target = next((target_of[inputs[role]] for role in ("task", "train") if inputs.get(role) in target_of), None)
         if target:
             board = of_most_text(read(run, ExperimentResult).leaderboard)
-            boards.append((target, [Trained(arm=row.arm, source=row.source, f1=row.micro_f1) for row in board]))
+            trained = [Trained(arm=row.arm, source=row.source, f1=row.micro_f1, runs=row.finetunes) for row in board]
+            boards.append((target, trained))
     return own_outcomes(_grid(run_id), boards, names)
 
 

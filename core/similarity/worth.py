@@ -14,6 +14,7 @@ deviation, and `NAME_1`, `NAME_2` are single runs. The column `runs` is the numb
 import csv
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -64,12 +65,20 @@ class Trained:
     """A variant of an experiment, and its scores.
 
     arm: name of the variant. source: fingerprint of the corpus that the variant started from; None if unknown. f1:
-    micro F1 of each run, percent.
+    micro F1 of each tagger, percent. runs: ids of the runs that trained these taggers, each with as many of them.
     """
 
     arm: str
     source: str | None
     f1: Sequence[float]
+    runs: Sequence[str] = ()
+
+    def but(self, seen: set[str]) -> list[float]:
+        """Return the F1 of the runs that are not in `seen`, and add these runs to `seen`."""
+        each = len(self.f1) // max(len(self.runs), 1)
+        new = [at for at, run in enumerate(self.runs) if run not in seen]
+        seen.update(self.runs)
+        return [f1 for at in new for f1 in self.f1[at * each : (at + 1) * each]] if self.runs else list(self.f1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,8 +209,9 @@ def own_outcomes(
 
     boards: target and variants of each experiment. Only the variants `vectors:SOURCE` and `lm:SOURCE` are used, with
     `none` as their baseline. names: {fingerprint of a source, or its name in a variant: its name in `grid`}. The runs
-    of a variant are pooled over experiments.
+    of a variant are pooled over experiments. A run that several experiments share counts once.
     """
+    seen = defaultdict[tuple[object, ...], set[str]](set)
     runs: dict[str, dict[tuple[int, int], list[float]]] = {}
     none: dict[str, dict[int, list[float]]] = {}
     for target, board in boards:
@@ -213,11 +223,11 @@ def own_outcomes(
             source = names.get(row.source or arm[2]) if arm else None
             if arm and source in grid.sources:
                 kinds.add(kind := KINDS[arm[1]])
-                f1s = runs.setdefault(kind, {}).setdefault((at, grid.sources.index(source)), [])
-                f1s += row.f1
-        baseline = [f1 for row in board if row.arm == "none" for f1 in row.f1]
+                pair = at, grid.sources.index(source)
+                runs.setdefault(kind, {}).setdefault(pair, []).extend(row.but(seen[kind, pair]))
         for kind in kinds:
-            none.setdefault(kind, {}).setdefault(at, []).extend(baseline)
+            f1s = none.setdefault(kind, {}).setdefault(at, [])
+            f1s += [f1 for row in board if row.arm == "none" for f1 in row.but(seen[kind, at])]
     return [outcomes_of(kind, by_pair, _means(none[kind], grid), len(grid.sources)) for kind, by_pair in runs.items()]
 
 

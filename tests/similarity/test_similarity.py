@@ -297,6 +297,23 @@ def test_finished_experiments_become_outcomes(piles: dict[str, str]) -> None:
     assert outcomes["language model"].mean[0, 1] == 41
 
 
+def test_runs_that_experiments_share_count_once(piles: dict[str, str]) -> None:
+    """The second experiment adds a replicate and a source; it uses the finished runs of the first one again."""
+    grid = grid_of(similarity.rows(made(piles, measure=("ppl", "tvc")).id))
+    first = [
+        Trained(arm="none", source=None, f1=[50.0, 52.0], runs=["n1", "n2"]),
+        Trained(arm="lm:fruit", source=None, f1=[55.0, 57.0], runs=["f1", "f2"]),
+    ]
+    second = [
+        Trained(arm="none", source=None, f1=[50.0, 52.0, 60.0], runs=["n1", "n2", "n3"]),
+        Trained(arm="lm:fruit", source=None, f1=[55.0, 57.0, 59.0], runs=["f1", "f2", "f3"]),
+        Trained(arm="lm:metal", source=None, f1=[41.0, 43.0], runs=["m"]),  # one run, two taggers
+    ]
+    boards = [("fruit-task", first), ("fruit-task", second)]
+    (found,) = own_outcomes(grid, boards, {"fruit": "fruit", "metal": "metal"})
+    assert (found.runs.tolist(), found.mean.tolist(), found.none.tolist()) == ([[3, 2]], [[57, 42]], [54])
+
+
 def test_similarity_command_prints_and_writes_the_table(command: Command, tmp_path: Path) -> None:
     paths = {name: tmp_path / f"{name}.txt" for name in ("task", "=law()", "food")}
     for path, lines in zip(paths.values(), (contracts(40, 1), contracts(150, 2), kitchen(150)), strict=True):
