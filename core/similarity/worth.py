@@ -44,7 +44,8 @@ KINDS = {"vectors": "word vectors", "lm": "language model"}
 LEVEL = 0.05
 
 # Possessive quantifiers (`*+`) prevent backtracking, which would take exponentially long for a thousand digits.
-_NUMBER = re.compile(r"([+-]?\d[\d,]*+(?:\.\d*+)?(?:e[+-]?\d++)?|[+-]?\.\d++)\s*+%?", re.IGNORECASE)
+# A comma separates thousands. Tables with decimal commas are refused, because 70,08 would be read as 7,008.
+_NUMBER = re.compile(r"([+-]?(?:\d{1,3}(?:,\d{3})++|\d++)(?:\.\d*+)?(?:e[+-]?\d++)?|[+-]?\.\d++)\s*+%?", re.IGNORECASE)
 _CELL = re.compile(rf"{_NUMBER.pattern}(?:\s*+\(?\s*+(?:±|\+/-|\+-)\s*+{_NUMBER.pattern}\s*+\)?)?", re.IGNORECASE)
 _NOTHING = {"", "-", "–", "—", "na", "n/a", "nan", "none"}
 _NONE = {"none", "no source", "baseline"}
@@ -277,7 +278,9 @@ def _cell(text: str, name: str, line: int, column: str) -> Cell:
     match = _CELL.fullmatch(text.replace("−", "-"))
     if match is None:
         raise ReadError(
-            name, line, f"{column} is {text[:30]!r}, which is not a number; write for example 70.08 or 70.08 ± 0.43."
+            name,
+            line,
+            f"{column} is {text[:30]!r}, which is not a number; write for example 70.08 or 70.08 ± 0.43, with a point.",
         )
     first, second = (None if part is None else float(part.replace(",", "")) for part in match.groups())
     assert first is not None

@@ -50,6 +50,7 @@ def test_table_is_read_with_any_separator_and_optional_f1(sign: str) -> None:
     assert (outcomes.mean.tolist(), outcomes.runs.tolist(), outcomes.none.tolist()) == ([[61, 51]], [[3, 2]], [41])
     assert outcomes.sd[0].tolist() == pytest.approx([np.std([60, 61, 62]), 1])
     assert read("target,source,ppl\na,x,1\na,y,2").outcomes == ()
+    assert read_table("target;source;ppl\na;x;3,143\na;y;1,234,567.8").grid.values.tolist() == [[[3143], [1234567.8]]]
 
 
 BAD = {
@@ -65,6 +66,8 @@ BAD = {
     "target,source,ppl\na,,1\na,y,1": "line 2: lacks a target",
     "target,source,ppl\na,x,close\na,y,1": "line 2: ppl is 'close', which is not a number",
     "target,source,ppl\na,x,1e999\na,y,1": "line 2: ppl is '1e999', which is too large",
+    "target;source;ppl\na;x;307,4\na;y;1": "line 2: ppl is '307,4', which is not a number",
+    "target\tsource\tppl\tf1\na\tx\t1\t70.1 ± 0,43": "line 2: f1 is '70.1 ± 0,43', which is not a number",
 }
 
 
