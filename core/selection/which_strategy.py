@@ -5,10 +5,11 @@ strategies that train no model are compared, so this takes minutes.
 """
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from pydantic import ValidationInfo, field_validator
@@ -30,7 +31,7 @@ from core.selection.choose import check_budget, choose, ranks
 from core.selection.score import embedded, refuse_swapped
 from core.stats.draws import sample, uniform
 from core.stats.recall import Compared, Hidden, best, compare
-from core.text.words import cutter
+from core.text.words import cutter, fold, joined
 
 # Smallest number of sentences to hide. With fewer, only differences of more than about 25 points could be detected.
 LEAST = 50
@@ -40,6 +41,8 @@ PARTS = 3
 _TOGETHER = 50
 # smallest number of blocks in each part of T_C
 _BLOCKS = 4
+# Version of the comparison of strategies that use L_C. Change it if their recall changes for the same options.
+EDITION = "2"
 
 
 class WhichStrategyConfig(EncoderOptions):
@@ -60,6 +63,12 @@ class WhichStrategyConfig(EncoderOptions):
     )
     draws: int = option(10, "Number of random parts of the task corpus. Each part is hidden once.", ge=5, le=50)
     seed: int = option(0, "Seed of everything random.", ge=0)
+    edition: str = option("", "Version of the comparison, set by Winnow.", hidden=True)
+
+    def settled(self) -> Self:
+        """Return these options with the encoder's hash, and with `edition` if a strategy uses L_C."""
+        labels = any(STRATEGIES[name].needs for name in self.strategies)
+        return super().settled().model_copy(update={"edition": EDITION if labels else ""})
 
     @field_validator("budget")
     @classmethod
@@ -131,6 +140,7 @@ class _Material:
 
     learnt: mask of T_C's rows that strategies may learn from. hidden: `(n,)` rows of T_C to hide. where: blocks and
     draws of the hidden sentences. rows: `(m,)` rows of the sample among which they are hidden. labelled: L_C, or None.
+    named: for each sentence of L_C with a name, its text as `_same` returns it; "" for other sentences.
     """
 
     task: Source
@@ -140,6 +150,7 @@ class _Material:
     where: Hidden
     rows: IntArray
     labelled: Source | None
+    named: Sequence[str]
 
     def order(self, own: IntArray, seed: int) -> IntArray:
         """Return the numbers of a draw's sentences in random order, `(m + k,)`: i < m is `rows[i]`, m + i is `own[i]`.
@@ -168,9 +179,22 @@ class _Material:
         learnt[hidden] = False
         sources = {Role.TASK: replace(self.task, keep=learnt), Role.DOMAIN: domain}
         try:
-            yield sources | ({Role.LABELLED: self.labelled} if self.labelled else {})
+            yield sources | ({Role.LABELLED: self._labels(self.labelled, hidden)} if self.labelled else {})
         finally:
             shutil.rmtree(folder)
+
+    def _labels(self, labelled: Source, hidden: IntArray) -> Source:
+        """Return L_C without the hidden sentences, because a list of their own names would find all of them."""
+        own = {_same(one.text) for one in self.task.corpus.take(hidden)}
+        keep = np.array([text not in own for text in self.named], dtype=np.bool_)
+        # If all names are hidden in one draw, keep them, because a list without names cannot be used.
+        left = any(text and kept for text, kept in zip(self.named, keep.tolist(), strict=True))
+        return replace(labelled, keep=keep) if left else labelled
+
+
+def _same(text: str) -> str:
+    """Return a text in a form that does not depend on how it was tokenised."""
+    return joined(fold(text))
 
 
 def _joined(
@@ -237,6 +261,7 @@ def _material(config: WhichStrategyConfig, task: Corpus, sample: Corpus, job: Jo
                 "default strategy."
             )
     labelled = Source(corpus=job.corpus(config.train)) if config.train else None
+    named = (one for batch in labelled.corpus.batches() for one in batch) if labelled else ()
     return _Material(
         task=Source(corpus=task),
         sample=Source(corpus=sample),
@@ -245,6 +270,7 @@ def _material(config: WhichStrategyConfig, task: Corpus, sample: Corpus, job: Jo
         where=places(len(hidden), config.draws, config.seed),
         rows=rows,
         labelled=labelled,
+        named=["" if one.entities == () else _same(one.text) for one in named],
     )
 
 

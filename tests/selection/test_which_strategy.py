@@ -156,6 +156,20 @@ def test_fused_ranks_are_those_of_the_same_draw(seal: Seal) -> None:
     assert alone.strategies["fuse"].recall.value > 0.9
 
 
+def test_names_of_hidden_sentences_are_not_on_the_list(seal: Seal) -> None:
+    """Each sentence has a name of its own. A list of the labels of hidden sentences would find all of them."""
+    written = [text.replace(" .", ".") for text in TASK]  # T_C is not tokenised like L_C
+    labels = [sentence(text, [(0, 1, "NAME")]) for text in TASK]
+    train = seal(labels, "train", labelled=True).fingerprint
+    found = compared(written, OTHERS, seal, budget="5%", strategies=("gazetteer",), train=train)
+    recall = found.strategies["gazetteer"].recall
+    assert recall.low <= found.chance <= recall.high
+    shared = [sentence(f"The {text}", [(1, 2, "NAME")]) for text in TASK]  # the names are also in other sentences
+    train = seal(shared, "shared", labelled=True).fingerprint
+    found = compared(written, OTHERS, seal, budget="5%", strategies=("gazetteer",), train=train)
+    assert found.strategies["gazetteer"].recall.value == 1
+
+
 def test_a_sample_of_the_domain_corpus_and_budgets_in_other_units(seal: Seal) -> None:
     domain = distinct([*kitchen(700), *kitchen(700, seed=3)], 4)
     taken = {}
