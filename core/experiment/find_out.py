@@ -279,8 +279,6 @@ def plan(asked: Mapping[str, object], within: Sequence[Affordable] = ()) -> Plan
     if weak and within and not stronger:
         longest = duration(max(LIMITS))
         none = f" No plan of up to {longest} detects this gain in 80 of 100 cases; more labelled text would help more."
-    several = f" with {config.taggers} taggers each time" if config.taggers > 1 else ""
-    amount = f"{int(budget):,} sentences" if budget.isdecimal() else budget
     time = "How long it takes is not known yet."
     with suppress(RunError):
         time = f"It takes about {duration(view.cost(asked).seconds)} on this machine."
@@ -288,14 +286,35 @@ def plan(asked: Mapping[str, object], within: Sequence[Affordable] = ()) -> Plan
             time += f" {BUSY}"
     return Plan(
         options=asked,
-        compared=f"Three taggers are compared: one without further pre-training; one pre-trained on {amount} of "
-        f"{corpus_name(config.domain)}, drawn at random; and one pre-trained on as much text, selected by {strategy}. "
-        f"Each is repeated from the start {len(config.seeds)} times{several}, trained on {corpus_name(config.train)} "
-        f"and tested on {corpus_name(config.test)}.",
+        compared=_compared(config, strategy, budget),
         alike=prevalence.before(asked),
         time=time,
         shows=f"It can detect gains of about {in_points(foresight.points)} or more, in 80 of 100 cases, and a gain "
         f"of {sought} in {100 * own.chance:.0f} of 100 cases.{none} {foresight.basis}.",
         stronger=stronger,
         edited=bool(chosen and selections.edits(chosen.id)),
+    )
+
+
+def _compared(config: ExperimentConfig, strategy: str, budget: str) -> str:
+    """Describe the variants of an experiment, and how often they are trained.
+
+    strategy: the arm that gets a verdict. budget: size of its selection.
+    """
+    names = list(dict.fromkeys(cell.arm.plain_name for cell in config.cells))
+    each = "Each that is trained" if any(cell.arm.reference for cell in config.cells) else "Each"
+    what = f"{len(names)} variants are compared: {', '.join(names)}."
+    if config.encoders:
+        what += f" Each is trained from {1 + len(config.encoders)} encoders."
+    elif {*names} == {arms.NONE, arms.RANDOM, strategy}:
+        amount = f"{int(budget):,} sentences" if budget.isdecimal() else budget
+        what = (
+            f"Three taggers are compared: one without further pre-training; one pre-trained on {amount} of "
+            f"{corpus_name(config.domain)}, drawn at random; and one pre-trained on as much text, selected by "
+            f"{strategy}."
+        )
+    several = f" with {config.taggers} taggers each time" if config.taggers > 1 else ""
+    return (
+        f"{what} {each} is repeated from the start {len(config.seeds)} times{several}, trained on "
+        f"{corpus_name(config.train)} and tested on {corpus_name(config.test)}."
     )

@@ -272,6 +272,20 @@ def test_plan_times_the_machine_and_then_states_time_and_power(
     assert "home.find.start" not in keys(app)
 
 
+def test_plan_names_the_variants_of_the_experiment_that_it_repeats(home: Path) -> None:
+    made = finished.corpora(home)
+    marks = {role: corpus.fingerprint for role, corpus in made.items()}
+    ours = find_out.plan({**marks, "arms": ["knn"], "seeds": [1, 2, 3]}).compared
+    assert ours.startswith("Three taggers are compared: one without further pre-training; one pre-trained on 10% of")
+    other = find_out.plan({**marks, "arms": ["tapt", "dictionary"], "seeds": [1, 2, 3]}).compared
+    assert other == (
+        "4 variants are compared: none, random-only, tapt, dictionary. Each that is trained is repeated from the start "
+        "3 times, trained on my train and tested on my test."
+    )
+    several = find_out.plan({**marks, "arms": ["knn"], "seeds": [1, 2, 3], "axis": ["encoder:tiny"]}).compared
+    assert several.startswith("3 variants are compared: none, random, knn. Each is trained from 2 encoders. Each is")
+
+
 def test_a_plan_with_little_power_proposes_a_stronger_one_first(
     home: Path, monkeypatch: pytest.MonkeyPatch, started_runs: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
