@@ -324,6 +324,11 @@ def test_address_selects_the_training_text_and_warns_if_it_is_missing(run_id: st
     assert app.selectbox(key="training.selection").value == kept.id
     app.selectbox(key="training.selection").set_value(run_id).run()  # a choice made on the page stays
     assert app.selectbox(key="training.selection").value == run_id
+    for page in (SELECTION, TRAINING):  # the link on Selection leads to the same address again
+        app.switch_page(page)
+        app.query_params["choice"] = kept.id
+        app.run()
+    assert app.selectbox(key="training.selection").value == kept.id
     app.query_params["choice"] = f"{run_id}.0000"
     assert len(app.run().warning) == 1
     app = opened(SELECTION, choice=f"{run_id}.0000")

@@ -277,7 +277,7 @@ def _text() -> tuple[str, ...]:
 def follow_address() -> bool:
     """Fill in the form for a selection or an experiment in the URL, or choose the form that the URL names.
 
-    Do this only once per URL. Return True if it was done.
+    Do this only once per visit of the page with this URL. Return True if it was done.
     """
     if again := str(st.query_params.get(AGAIN, "")):
         return _follow_experiment(again)
@@ -285,7 +285,8 @@ def follow_address() -> bool:
         st.session_state["training.kind"] = "experiment"
         return True
     named = str(st.query_params.get("choice", ""))
-    if not named or st.session_state.get(ARRIVED) == named:
+    # The field exists if the user has not left the page meanwhile.
+    if not named or (st.session_state.get(ARRIVED) == named and "training.kind" in st.session_state):
         return False
     st.session_state[ARRIVED] = named
     if named not in [choice.id for choice in choices.listed()]:
