@@ -13,7 +13,7 @@ from core.projects import runs
 from core.tagging import view as training
 from pages.ui import checks as data_check
 from pages.ui.empty import empty
-from pages.ui.frame import page
+from pages.ui.frame import guard, page
 from pages.ui.runs.links import TRAINING, attach, attached, pick_run
 from pages.ui.runs.panel import run_panel, where
 from pages.ui.training import encoders, form, parts, untrained
@@ -56,9 +56,10 @@ def main() -> None:
                 st.session_state[FORM] = False  # Close the form, so that the started run is in view.
             elif form.follow_address():
                 st.session_state[FORM] = True
-            with st.expander(
+            form_box = st.expander(
                 "What to train", expanded=run_id is None, icon=":material/tune:", key=FORM, on_change="rerun"
-            ):
+            )
+            with form_box, guard():  # After a wrong entry in the form, the run below is still shown.
                 _setup()
         if run_id is not None:
             with st.container():  # The queue changes its height. The container keeps the elements below in place.

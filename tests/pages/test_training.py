@@ -207,6 +207,14 @@ def test_tagger_is_trained_on_the_corpora_of_the_roles_with_the_chosen_options(p
     assert not app.expander[0].proto.expanded  # the form closes to make room for the run
 
 
+def test_a_wrong_entry_in_the_form_does_not_hide_the_run(parts: Parts, started: Started) -> None:
+    tuned(parts, ("cancelled", {}))
+    app = opened(PAGE, {"training.form": True, "training.finetune.seeds": "one"})
+    assert "seeds" in app.error[0].value
+    assert "training.start" not in keys(app)
+    assert "training.run.resume" in keys(app)
+
+
 def test_tagger_can_be_trained_on_other_labels_first(parts: Parts, started: Started, seal: Seal) -> None:
     other = seal([labelled("Ada1 hires Corp9 today .")], "other <b>", labelled=True).fingerprint
     typed = {"first": other, "first_epochs": 3, "type_map": "PER=person, ORG="}
