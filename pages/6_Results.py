@@ -7,6 +7,7 @@ import streamlit as st
 
 from core import terms
 from core.experiment import results, words
+from core.experiment.arms import NONE
 from core.project_list import INVENTED
 from core.projects import runs
 from core.projects import view as projects
@@ -140,12 +141,16 @@ def _run_labels(run_id: str | None, single: str) -> dict[str, str]:
         board = results.board(run_id)
         # Put the variant of the planned analysis first, because comparisons preselect the first variant.
         leaderboard = sorted(board.leaderboard, key=lambda arm: not results.is_claimed(board, arm))
-        return {
-            run: f"{words.line_name(arm)}{f', replicate {i}' if len(arm.finetunes) > 1 else ''}"
-            for arm in leaderboard
-            for i, run in enumerate(arm.finetunes, 1)
-            if run in here
-        }
+        lines: dict[tuple[str, ...], list[str]] = {}  # Variants with the same text and labels share their taggers.
+        for arm in leaderboard:
+            lines.setdefault(tuple(arm.finetunes), []).append(words.line_name(arm))
+        labels: dict[str, str] = {}
+        for finetunes, names in lines.items():
+            name = ", also ".join(sorted(names, key=lambda name: name != NONE))
+            for i, run in enumerate(finetunes, 1):
+                if run in here:
+                    labels.setdefault(run, f"{name}{f', replicate {i}' if len(finetunes) > 1 else ''}")
+        return labels
     rows = [row for row in results.tagger_rows() if row.f1 is not None]
     # Put `single` first. The sort is stable, so the other runs stay newest first.
     rows.sort(key=lambda row: row.run != single)

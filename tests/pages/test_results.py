@@ -224,6 +224,20 @@ def test_curves_of_several_trainings_share_one_chart(run_id: str) -> None:
     }
 
 
+def test_variants_that_share_a_tagger_are_all_named(run_id: str) -> None:
+    """A variant that changed nothing has the tagger of `none`. This must not take the name of `none` away."""
+    stored = runs.get(run_id).result()
+    none = next(row for row in stored["leaderboard"] if row["arm"] == "none")
+    changed = next(row for row in stored["leaderboard"] if row["arm"] == "random")
+    changed |= {"arm": "dataaug", "budget": "", "finetune_run": none["finetune_run"], "finetune_runs": []}
+    finished.returned(runs.get(run_id), stored)
+    app = on_tab("By type")
+    a, b = (box for box in app.selectbox if box.label in "AB")
+    assert len(a.options) == len(stored["leaderboard"]) - 1
+    assert [name for name in a.options if "none" in name] == ["none, also dataaug"]
+    assert b.value == none["finetune_run"]  # the default comparison is still that with `none`
+
+
 def test_two_variants_are_compared_by_type_and_for_experts_by_decoding(run_id: str) -> None:
     for n, row in enumerate(results.board(run_id).leaderboard):
         for finetune in row.finetunes:
