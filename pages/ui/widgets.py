@@ -210,7 +210,7 @@ def _number(kind: Callable[[Any], Any], label: str, field: Any, common: dict[str
 
     A float is shown as 0.0001, not as 1e-4. Its step is a tenth of the power of ten below its default.
     """
-    low, high = _bounds(field, kind)
+    low, high = bounds(field, kind)
     if kind is int:
         return st.number_input(label, low, high, field.default, **common)  # type: ignore[no-any-return]
     # The step cannot be computed for a default of 0.
@@ -228,7 +228,7 @@ def _optional(label: str, field: Any, common: dict[str, Any]) -> Any:
         answers = {"as usual": None, "yes": True, "no": False}
         return answers[st.selectbox(label, list(answers), **common)]
     if int in get_args(field.annotation):
-        low, high = _bounds(field, int)
+        low, high = bounds(field, int)
         return st.number_input(label, low, high, None, placeholder="as usual", **common)
     return st.text_input(label, "", placeholder="as usual", **common).strip() or None
 
@@ -238,7 +238,8 @@ def listed(text: str) -> tuple[str, ...]:
     return tuple(text.replace(",", " ").split())
 
 
-def _bounds(field: Any, kind: Callable[[Any], Any]) -> tuple[Any, Any]:
+def bounds(field: Any, kind: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """Return the lowest and the highest value of an option, None for no bound. field: its field in the config."""
     limits = {
         name: getattr(bound, name)
         for bound in field.metadata

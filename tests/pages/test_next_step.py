@@ -57,11 +57,11 @@ ASKED: dict[str, dict[str, Any]] = {
         "seeds": (1, 2),
         "looks": (),
         "claim": "classifier",
-        "effect": 2.0,
+        "effect": 0.05,
         "taggers": 2,
         "repeat": "pipeline",
         "finetune": {"epochs": 2, "patience": 3},
-        "pretrain": {"epochs": 1},
+        "pretrain": {"epochs": 1, "batch_size": 8192},
         "select": {"keep": ["near_duplicate", "too_short"]},
     },
     "rare options": {

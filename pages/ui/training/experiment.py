@@ -27,7 +27,7 @@ from pages.ui.training.parts import (
     worded,
 )
 from pages.ui.training.variants import FURTHER, arm_label
-from pages.ui.widgets import config_form, corpus_picker, listed, plain
+from pages.ui.widgets import bounds, config_form, corpus_picker, listed, plain
 
 REPEAT = {
     "pipeline": "a replicate: selection, pre-training and tagger again. It can show that each of the first two helped",
@@ -127,9 +127,10 @@ def _planned(arms: list[str], repeat: str) -> dict[str, Any]:
     )
     effect = middle.number_input(
         "Difference to detect, in points of the score",
-        0.1,
+        bounds(KINDS["experiment"].config.model_fields["effect"], float)[0],
         value=1.0,
         step=0.1,
+        format="%g",
         key="training.experiment.effect",
         help="The chances below, and the rule for an early end, assume a difference of this size.",
     )
@@ -313,10 +314,12 @@ def _numbers(further: Mapping[str, Any]) -> dict[str, Any]:
     """
     numbers = {stage: dict(further.get(stage, {})) for stage, _ in NUMBERS}
     for column, ((stage, name), label) in zip(st.columns(len(NUMBERS)), NUMBERS.items(), strict=True):
+        # With narrower bounds, the form could not be filled in with the options of an experiment of the command line.
+        low, high = bounds(KINDS[stage].config.model_fields[name], int)
         value = column.number_input(
             label,
-            1,
-            1000 if name == "epochs" else 4096,
+            low,
+            high,
             None,
             placeholder="as usual",
             key=f"training.experiment.{stage}.{name}",
