@@ -38,8 +38,9 @@ def command(kind: str, options: Mapping[str, object]) -> str:
         elif isinstance(value, dict):
             words += [part for pair in pairs(value) for part in (flag(name), pair)]
         elif isinstance(value, tuple):
-            shown = _shown if name in references else _item
-            words += [part for item in value for part in (flag(name), shown(item))]
+            words += [
+                part for item in value for part in (flag(name), _shown(item) if name in references else _item(item))
+            ]
         elif isinstance(value, bool):
             words.append(flag(name, on=value))
         else:

@@ -257,9 +257,9 @@ class Text:
 
 def balanced(settings: MlmSettings, task: Text, others: Text) -> Text:
     """Return what an epoch reads of T_C and of the other corpora together, with the option `balance`."""
-    sizes = [round(each.tokens) if settings.packed else each.sentences for each in (task, others)]
-    draw = Draw(*sizes, settings.balance, seed=0)
-    shares = [n / max(size, 1) for n, size in zip((draw.task, draw.others), sizes, strict=True)]
+    n_task, n_others = (round(each.tokens) if settings.packed else each.sentences for each in (task, others))
+    draw = Draw(n_task, n_others, settings.balance, seed=0)
+    shares = draw.task / max(n_task, 1), draw.others / max(n_others, 1)
     return Text(
         sentences=round(task.sentences * shares[0] + others.sentences * shares[1]),
         tokens=task.tokens * shares[0] + others.tokens * shares[1],

@@ -150,7 +150,7 @@ def test_texts_with_binary_answers_are_left_out_unless_they_are_kept(tmp_path: P
 
 
 def test_texts_with_binary_answers_keep_the_columns_of_their_own_rows(tmp_path: Path) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"text": f"Otto Barr signs page {i}.", "spans": spans([0, 9, "PER"]), "answer": "accept", "_view_id": "ner"}
         for i in range(2)
     ]

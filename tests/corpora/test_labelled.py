@@ -3,6 +3,7 @@
 import json
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -282,7 +283,8 @@ def test_labelled_rows_keep_a_document_in_a_usual_column(name: str, tmp_path: Pa
     tagged = [{"tokens": ["Row", str(i)], "ner_tags": ["B-X", "O"], "doc_id": "ab"[i % 2]} for i in range(4)]
     marked = [{"text": f"Row {i}", "label": [[0, 3, "X"]], "docid": "ab"[i % 2]} for i in range(4)]
     nested = [{"doc_key": "ab"[i % 2], "sentences": [["Row", str(i)]], "ner": [[[0, 0, "X"]]]} for i in range(4)]
-    rows = {"rows": tagged, "spans": marked, "dygie": nested}.get(name.split(".", maxsplit=1)[0], ())
+    by_name: dict[str, list[dict[str, Any]]] = {"rows": tagged, "spans": marked, "dygie": nested}
+    rows = by_name.get(name.split(".", maxsplit=1)[0], [])
     path = tmp_path / name
     if name.endswith("jsonl"):
         write(path, "".join(json.dumps(row) + "\n" for row in rows))

@@ -123,7 +123,7 @@ def test_settings_of_the_latest_experiment_on_these_corpora_can_be_filled_in(
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    chosen = {"arms": ("none", "random", "classifier"), "budgets": ("9",)}
+    chosen: dict[str, object] = {"arms": ("none", "random", "classifier"), "budgets": ("9",)}
     chosen |= {"select": of_selection} if of_selection else {}
     monkeypatch.setattr(find_out, "choice_options", lambda: chosen)
     base = {name: value for name, value in EXPERIMENT.items() if name not in ("arms", "budgets", "encoder")}

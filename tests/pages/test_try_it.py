@@ -166,7 +166,7 @@ def test_two_taggers_are_shown_side_by_side_with_their_differences(taggers: tupl
     assert shown(app).count("<tr>") == 1 + len(differing)
     app.toggle(key="results.try.differing").set_value(False).run()
     [pills] = app.pills
-    app.pills(key=pills.key).set_value(["PER"]).run()
+    pills.set_value(["PER"]).run()
     # A type that is not shown was still found.
     assert shown(app).count("· not B") == sum(one.difference == "only here" for one in a if one.span.type == "PER")
     path = runs.get(good).path / "manifest.json"  # as if made before these options existed

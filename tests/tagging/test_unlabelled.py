@@ -18,6 +18,7 @@ from core.tagging.estimate import Speed, _finetune
 from core.text.sentence import Sentence
 from core.training import finetune as training
 from core.training import pseudo
+from core.training.rows import laid_out
 from tests.conftest import Seal, sentence
 from tests.homes import executed
 from tests.tagging.test_first_corpus import FAST, HELD_OUT, LEAK, stopped_at
@@ -56,7 +57,7 @@ def test_held_out_sentences_get_no_pseudo_labels(parts: dict[str, Any], monkeypa
 def test_students_learn_with_the_class_weights_of_their_teacher(
     parts: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, real = list[list[float]](), training.laid_out
+    read, real = list[list[float]](), laid_out
 
     def spy(train: Any, weights: Any, *rest: Any) -> object:
         read.append(weights)
