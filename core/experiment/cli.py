@@ -258,7 +258,7 @@ def read_plan(
     Errors: PathError; ReadError with file, line and key.
     """
     file = PlanFile.read(path, config)
-    options = {**file.options, **typed}
+    options = _overridden(file.options, typed)
     try:
         config.parse(options)
         for name in fields_with(config, "corpus"):
@@ -267,6 +267,15 @@ def read_plan(
     except InputError as error:
         raise file.blame(error) from error
     return options
+
+
+def _overridden(options: Mapping[str, object], typed: Mapping[str, object]) -> Options:
+    """Return `options`, overridden by those of `typed`. Options of a stage or strategy are overridden one by one."""
+    values: Options = {**options}
+    for name, value in typed.items():
+        before = values.get(name)
+        values[name] = _overridden(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+    return values
 
 
 def _named(config: type[Config], name: str, value: object, listener: Callable[[Event], None] | None) -> Options:

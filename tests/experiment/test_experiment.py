@@ -394,6 +394,10 @@ def test_plan_file_is_read_and_its_errors_name_the_line(home: Path, tmp_path: Pa
     assert config.strategies == {"knn": {"neighbours": 7}}
     assert config.task == corpora["task"].fingerprint
     assert Library(home).find(config.train).name == "mine"
+    more = typed_options({"pretrain": ("batch_size=4",), "strategies": ("dsir.buckets=100",)})
+    config = ExperimentConfig.parse(read_plan(path, more))
+    assert config.pretrain == {"epochs": 3, "batch_size": 4}  # other options of the stage stay
+    assert config.strategies == {"knn": {"neighbours": 7}, "dsir": {"buckets": 100}}
     text = PLAN.format(train="train")
     for (right, wrong), message in WRONG:
         assert right in text
