@@ -215,7 +215,8 @@ class Untrained:
     """A finished run that tags test sets without training.
 
     about: description of the run. tests: (name of a test set, scores on it) for every test set, in order.
-    experiments: ids of finished experiments with the same first test set, newest first.
+    experiments: ids of finished experiments with the same first test set, newest first. With swapped halves, taggers
+        have other test sets, so these experiments are left out.
     """
 
     about: str
@@ -228,7 +229,8 @@ def untrained(run_id: str) -> Untrained:
     run = store().get(run_id)
     kind, marks = reference.KINDS[run.manifest.kind], run.manifest.config["test"]
     tests: Sequence[OverSeeds] = result.read(run, kind.kind.result).tests
-    compared = store().list("experiment", state="succeeded")
+    finished = store().list("experiment", state="succeeded")
+    compared = [each for each in finished if not each.manifest.config.get("cross")]
     return Untrained(
         about=kind.about(run, library()),
         tests=[(library().recall(mark).name, test) for mark, test in zip(marks, tests, strict=True)],

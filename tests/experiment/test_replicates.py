@@ -146,6 +146,12 @@ def test_results_page_compares_taggers_of_the_same_half(finished: Run) -> None:
         assert second.options == [name for name in first.options if name[-1] == first.format_func(first.value)[-1]]
 
 
+def test_no_link_leads_from_a_dictionary_to_taggers_that_had_other_test_sets(finished: Run) -> None:
+    run = runs.execute("dictionary", {"names": ("train",), "test": ("test",)})
+    assert results.beside(finished.id) == []
+    assert results.untrained(run.id).experiments == []
+
+
 def test_finished_plan_costs_nothing_and_a_longer_one_reuses_its_runs(finished: Run) -> None:
     assert experiments.cost(CROSS).seconds == 0
     longer = {**CROSS, "seeds": (1, 2, 3, 4), "looks": (2, 4)}
