@@ -186,6 +186,14 @@ def test_rebuilt_set_shows_its_changes_and_an_earlier_one_can_be_chosen(run: str
     assert "--rate 0.1" in " ".join(codes(app))
 
 
+def test_a_rebuild_that_changes_nothing_promises_no_new_corpus(run: str, corpus: Corpus) -> None:
+    options = {"train": corpus.fingerprint, "difficulty": run, "method": "random2low", "rate": 0}
+    assert facade_runs.execute("rebuild", options).result()["corpus"] == corpus.fingerprint
+    page_text = texts(opened(PAGE))
+    assert "Nothing was changed in my labels, so no new corpus was made." in page_text
+    assert "The new corpus" not in page_text
+
+
 def test_low_share_cannot_start_without_enough_sentences_or_a_test_set(run: str) -> None:
     app = opened(PAGE, {"bias.rebuild.method": "low-share"})
     assert app.button(key="bias.rebuild.start").disabled

@@ -214,7 +214,10 @@ def _sentences(options: Mapping[str, Any], drawn: Preview) -> None:
         )
     rows = [{"bin": looks[name][0], "sentences": n} for name, n in drawn.bins.items()]
     table(rows, {"bin": "Contains a mention with", "sentences": "Sentences"}, "Sentences to draw from, by bin of CEIM")
-    st.caption("A sentence is counted in the bin of each mention. Held-out sentences are counted but never drawn.")
+    st.caption(
+        "A sentence is counted in the bin of each mention. Held-out sentences are counted but never drawn. Mentions are"
+        " drawn at random and their sentences are taken, so a sentence with more mentions is more likely to be drawn."
+    )
 
 
 def _label(run: Run) -> str:
@@ -226,6 +229,10 @@ def _label(run: Run) -> str:
 def _outcome(run_id: str) -> None:
     rebuilt = read(runs.get(run_id), RebuildResult)
     name = results.corpus_name(rebuilt.corpus)
+    if rebuilt.corpus == runs.get(run_id).manifest.inputs["train"]:
+        st.info(f"Nothing was changed in {plain(name)}, so no new corpus was made.", icon=":material/info:")
+        same_command("bias.rebuilt.command", commands.command("rebuild", runs.get(run_id).manifest.config))
+        return
     st.success(
         f"**{plain(name)}**: {count(rebuilt.sentences, 'sentence')}, {count(rebuilt.mentions, 'mention')},"
         f" {rebuilt.changed:,} of them changed. The new corpus is in your list of corpora, and can be used as a"
