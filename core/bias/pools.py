@@ -2,7 +2,8 @@
 
 Ma et al. 2023 state no thresholds for the pools, so the thresholds are our own (SOURCES.md, Rebuilding). `low_share`
 and `base_and` draw the sets of their Fig. 4 and Table 3, with more or fewer low-CEIM mentions. Only sentences with a
-measured mention are drawn, each at most once, and they keep all their labels.
+measured mention are drawn, each at most once, and they keep all their labels. As in the paper, mentions are drawn at
+random, and their sentences are taken. A sentence with several mentions is therefore more likely to be drawn.
 
 All sets of Fig. 4 have the same number of sentences, but different proportions of sentences with a low-CEIM mention
 (`share`). The proportion of low-CEIM mentions is smaller, because these sentences have other mentions too. Each set
@@ -161,10 +162,10 @@ def low_share(training: Training, share: float, size: int, seed: int) -> Rebuilt
 
 
 def base_and(training: Training, bin: str, size: int, seed: int) -> Rebuilt:
-    """Draw a set as in Ma et al. 2023, Table 3: `size` random sentences, and `size` more with a mention of `bin`.
+    """Draw a set as in Ma et al. 2023, Table 3: sentences of random mentions, and as many more with a mention of `bin`.
 
-    bin: CEIM bin. If it is "none", no sentences are added. If it is "near_zero" or "high", the added sentences have no
-    low-CEIM mention. Errors: see `low_share`.
+    size: number of sentences in each of the two parts. bin: CEIM bin. If it is "none", no sentences are added. If it is
+    "near_zero" or "high", the added sentences have no low-CEIM mention. Errors: see `low_share`.
     """
     marks = _marks(training)
     rows = _draw(marks, lambda mark: True, size, seed=seed, name="with a measured mention")
@@ -193,7 +194,7 @@ def _draw(
     name: str,
     excluded: Collection[int] = (),
 ) -> list[int]:
-    """Draw `n` sentences that have a mention for which `in_pool` is true, and return their rows.
+    """Draw mentions for which `in_pool` is true, until they are in `n` sentences, and return the rows of these.
 
     excluded: rows that must not be drawn. name: description of the sentences for the error message.
     """

@@ -98,8 +98,8 @@ class RebuildOptions(Config):
     size: int = option(1000, "low-share: number of sentences.", unit="sentences", ge=1)
     add_bin: Literal["", "low", "near_zero", "high", "none"] = option(
         "",
-        "low-share: draw `size` random sentences, and `size` more with a mention in this bin of name minus context "
-        "(CEIM). none: draw only the random sentences. In both cases, rate is ignored.",
+        "low-share: draw `size` sentences of random mentions, and `size` more with a mention in this bin of name minus "
+        "context (CEIM). none: draw only the first. In both cases, rate is ignored.",
     )
     seed: int = option(1, "Seed of all random draws.", ge=0)
 
