@@ -112,7 +112,7 @@ def model_folder(run_id: str) -> Path:
     """Return the folder of a `finetune` run's model. Errors: ConfigError if the model is missing."""
     run = store().get(run_id)
     if not models.is_here(run):
-        raise ConfigError(f"{run_id}: the model of this run is missing; start the run again.")
+        raise ConfigError(f"{run_id}: {models.MISSING}")
     return models.folder(run)
 
 

@@ -11,6 +11,10 @@ from core.files import write_atomic
 from core.runs.run import Run
 
 NAME = "model"  # name of the folder, and of the artifact in the run's events
+# End of an error. The same options alone would give back the finished run, which has no model.
+MISSING = (
+    "the model of this run is no longer in the project; copy its folder back, or remove the run and start it again."
+)
 _CONFIG, _CARD = "config.json", "README.md"
 
 

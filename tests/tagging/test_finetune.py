@@ -18,6 +18,7 @@ from safetensors.torch import load_file
 
 from core import shown_command as commands
 from core.errors import Cancelled, ConfigError, CorpusError, WinnowError
+from core.experiment import deliver
 from core.importing import view as imports
 from core.models.tagger import Tags, prediction_of
 from core.models.taggers import load_tagger, new_tagger
@@ -205,6 +206,14 @@ def test_wrong_input_raises_a_readable_error(corpora: Corpora, seal: Seal) -> No
             tuned({**corpora, **options}, run_anyway=True)
     with pytest.raises(ConfigError, match="no finished model"):
         tuned({**corpora, "init": runs.listed("finetune")[0].id})
+
+
+def test_run_whose_model_was_deleted_is_not_said_to_be_unfinished(tagger: Run) -> None:
+    shutil.rmtree(tagger.artifacts / "model")
+    train = tagger.manifest.config["train"]
+    for work in (lambda: executed("evaluate", model=tagger.id, test=train), lambda: deliver.model_folder(tagger.id)):
+        with pytest.raises(WinnowError, match=r"is no longer in the project; .* remove the run and start it again"):
+            work()
 
 
 def test_finetune_evaluate_and_predict_commands_work(command: Command, tmp_path: Path, corpora: Corpora) -> None:
