@@ -381,8 +381,9 @@ class Preflight:
 
     steps: maximum number of optimizer steps of all seeds. seconds: expected time. most: time without early stopping.
     Both times are None if this machine has not been timed. basis: sentence on where the speed was measured. memory_gb:
-    memory; None if the encoder is not on this machine. measured: True if this memory was measured; False if it is a
-    lower bound. disk_gb: largest disk space, including checkpoints. problem: why the encoder cannot be used, or "".
+    memory; None if the encoder is not on this machine, or if a recurrent tagger was not timed. measured: True if this
+    memory was measured; False if it is a lower bound. disk_gb: largest disk space, including checkpoints; None if
+    unknown. problem: why the encoder cannot be used, or "".
     """
 
     steps: int
@@ -415,7 +416,9 @@ def preflight(config: PretrainConfig | FinetuneConfig, library: Library, store: 
     speeds, encoder = Speeds(store), encoder_of(dict(config), store)
     known, measured = speeds.of(config, encoder, work.texts), speeds.calibrated(config, encoder, work.texts)
     time = work.time(known.speed) if known else None
-    weights = _weights_gb(config.init, store)
+    # A recurrent tagger ignores `init`, so this encoder says nothing about its memory, disk space or problems.
+    init = config.init if isinstance(config, PretrainConfig) or config.network in ON_ENCODER else ""
+    weights = _weights_gb(init, store) if init else None
     least = None if weights is None else PROCESS_GB + (1 if config.lora else STATES) * weights
     # `calibrate` trains all weights and keeps all activations, so its memory does not hold for these two options.
     seen = measured is not None and not (config.lora or config.checkpointing)
@@ -427,7 +430,7 @@ def preflight(config: PretrainConfig | FinetuneConfig, library: Library, store: 
         memory_gb=measured.memory_gb if measured and seen else least,
         measured=seen,
         disk_gb=None if weights is None else work.models * weights,
-        problem=_problem(config.init, store),
+        problem=_problem(init, store) if init else "",
     )
 
 

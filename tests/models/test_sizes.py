@@ -87,6 +87,10 @@ def test_resized_embeddings_are_accepted(
     text = runs.fingerprint_of(str(files["text"]))
     assert training.preflight("pretrain", {"corpora": (text,), "init": "tiny"}).problem == ""
     problem = training.preflight("pretrain", {"corpora": (text,), "init": misfit}).problem
+    tagger = {"train": text, "dev": text, "init": misfit}
+    assert training.preflight("finetune", tagger).problem == problem
+    recurrent = training.preflight("finetune", {**tagger, "network": "bilstm"})  # reads no encoder
+    assert (recurrent.problem, recurrent.memory_gb, recurrent.disk_gb) == ("", None, None)
     assert "196 entries" in problem
     assert "193 rows" in problem
     with monkeypatch.context() as patch:
