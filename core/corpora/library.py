@@ -140,6 +140,7 @@ class Library:
         """Delete a corpus. reference: see `find`."""
         corpus = self.find(reference)
         removed = corpus.path.with_name(f".removed-{corpus.fingerprint}")
+        shutil.rmtree(removed, ignore_errors=True)  # left by a process that was killed while it removed the same corpus
         corpus.path.rename(removed)  # rename the folder first, so that no reader finds a half-deleted corpus
         shutil.rmtree(removed)
 

@@ -144,6 +144,9 @@ def test_corpora_are_found_by_name_and_removed(home: Path) -> None:
     assert [library.find(name).fingerprint for name in ("c", "c (2)")] == [one.fingerprint, other.fingerprint]
     with pytest.raises(CorpusError, match=r"known: c, c \(2\)"):
         library.find("../c")
+    left = library.folder / f".removed-{one.fingerprint}"  # by a process that was killed
+    left.mkdir()
+    (left / "about.json").write_text("{}")
     library.remove(one.fingerprint)
     assert library.find("c (2)").n_sentences == 1
     assert [path.name for path in library.folder.iterdir()] == [other.fingerprint]
