@@ -116,6 +116,11 @@ def run(config: SplitConfig, job: Job) -> SplitResult:
 
 def _nothing(config: SplitConfig, corpus: Corpus, name: str, units: int) -> str:
     """Return the error message for a part that would be empty. units: number of units in the corpus."""
+    if config.values and name == config.parts[1]:
+        return (
+            f"values: no sentence of {corpus.name} is left for {name}, because all its sentences, or their duplicates,"
+            " have the given values. Give fewer values, or keep duplicates (--keep-copies)."
+        )
     what = {"document": "documents", "sentence": "sentences without duplicates", "column": "values"}[config.by]
     return (
         f"shares: no sentence of {corpus.name} is left for {name}, because the corpus has {units:,} {what} for "
