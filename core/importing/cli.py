@@ -11,7 +11,7 @@ from core.cli.options import CORPUS, Command, config_options, given, several, se
 from core.cli.terminal import echo, echo_json, finish, json_option, note_spoilt, progress, remove_everything, report
 from core.corpora import remote
 from core.corpora.checks import LEVELS, Check, worst
-from core.corpora.formats.ledger import NAMES
+from core.corpora.formats.ledger import LABELLED, NAMES
 from core.corpora.proposal import FILE_ROLES
 from core.errors import ConfigError
 from core.importing import intake_view as intake
@@ -87,7 +87,8 @@ def corpus_add(paths: tuple[str, ...], as_json: bool, **values: object) -> None:
 def _added(run: Run) -> list[str]:
     """Return the lines that describe an import: counts, format, rows left out with the reasons, and warnings."""
     added = read_result(run, AddResult)
-    kind = "labelled" if added.types else "without labels"
+    labelled = not LABELLED.isdisjoint(added.format.split("+"))
+    kind = "labelled" if added.types else "labelled, but without entities" if labelled else "without labels"
     lines = [f"{added.name}: {_n(added.sentences, 'sentence')}, {_n(added.tokens, 'token')}, {kind}"]
     if added.types:
         lines.append(f"entities     {', '.join(f'{name} {n:,}' for name, n in added.types.items())}")

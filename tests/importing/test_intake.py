@@ -139,6 +139,14 @@ def test_the_label_scheme_is_that_of_all_tags_of_all_files(tmp_path: Path, home:
     assert corpora.find(corpora.roles()["train"]).types == {"X": 60}, "IOB1 or IOB2: the spans are the same"
 
 
+def test_the_command_calls_labels_without_entities_labels(tmp_path: Path, home: Path, command: Command) -> None:
+    (tmp_path / "none.conll").write_text(tagged("OOO", 3))
+    (tmp_path / "pile.txt").write_text("\n".join(kitchen(3)))
+    said = [command("corpus", "add", tmp_path / name)[1].splitlines()[0] for name in ("none.conll", "pile.txt")]
+    assert [words.endswith(", labelled, but without entities") for words in said] == [True, False]
+    assert [words.endswith(", without labels") for words in said] == [False, True]
+
+
 def test_an_option_that_is_no_role_keeps_the_proposed_roles(tmp_path: Path, home: Path, command: Command) -> None:
     for person, kind in (("ana", "PER"), ("ben", "LOC")):
         rows = [{"text": f"Bergen is {i}.", "label": [[0, 6, kind if i else "LOC"]]} for i in range(40)]
