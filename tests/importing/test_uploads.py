@@ -120,6 +120,11 @@ def test_an_upload_that_a_run_reads_does_not_wait(kind: str, options: dict[str, 
     config = KINDS[kind].config.parse({"path": str(uploads.spooled(token)), **options})
     with as_running(register(KINDS[kind], config, RunStore(home))):
         assert uploads.waiting() == {}
+        # Another window that still shows the upload, or the browser's button Back, cannot delete it.
+        app = opened("pages/1_Corpora.py", upload=token)
+        app.button(key="corpora.discard").click().run()
+        assert not app.error
+        assert "upload" not in app.query_params
     assert uploads.waiting() == {token: "x.txt"}
 
 
