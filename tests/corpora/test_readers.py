@@ -112,6 +112,11 @@ def test_documents_keep_their_names(tmp_path: Path) -> None:
     assert [s.doc for s in read(tmp_path / "dotted")] == ["report.2019", "report.2020", "v1.2"]
     mails = [write(tmp_path / f"mail.{n}", "One.\n") for n in range(2)]
     assert [s.doc for s in read(mails[0], ReadOptions(others=(str(mails[1]),)))] == ["mail.0", "mail.1"]
+    write(folder / "notes.md", "Three.\n")
+    write(folder / "x" / "b.log", "Four.\n")
+    _, report = texts(folder)
+    assert (report.left_out, [each.file for each in report.problems]) == (2, ["notes.md", "x/b.log"])
+    assert {each.reason for each in report.problems} == {"this kind of file cannot be imported"}
     with pytest.raises(PathError, match="no such"):
         texts(tmp_path / "none.txt")
     (tmp_path / "empty").mkdir()

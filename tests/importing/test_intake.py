@@ -444,7 +444,9 @@ def test_a_corpus_is_split_by_the_values_of_a_column(exported: Path) -> None:
     assert not {s.group for s in parts["train"]} & {s.group for s in parts["test"]}
     with pytest.raises(ConfigError, match="no sentence of deeds has 'loan'; its values are alliance, lease, supply"):
         split(corpus, by="column", values=("loan",))
-    with pytest.raises(ConfigError, match=r"values: no sentence of deeds is left for domain, because all .* have the giv"):
+    with pytest.raises(
+        ConfigError, match=r"values: no sentence of deeds is left for domain, because all .* have the giv"
+    ):
         split(corpus, by="column", values=("alliance", "lease", "supply"))
 
 

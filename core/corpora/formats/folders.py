@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core.corpora.formats.ledger import ReadOptions
 from core.corpora.formats.source import ARCHIVE, DOCUMENTS, PACKED, open_bytes, refuse_known
-from core.corpora.uploads import unpacked, uploaded
+from core.corpora.uploads import unpacked
 from core.errors import PathError, ReadError
 from core.paths import allowed_path, is_there, user_path
 from core.shown import in_utf8
@@ -91,7 +91,7 @@ def _listed(path: Path, options: ReadOptions) -> Listing:
         text = path.with_suffix(".txt")
         file = text if path.suffix == ".ann" and is_there(text) else path
         return Listing([file], {file: file.name})
-    return _inside(*_with_archives(path, options), picked=bool(uploaded(path)))
+    return _inside(*_with_archives(path, options))
 
 
 def _wanted(file: Path) -> bool:
@@ -141,13 +141,11 @@ def _inside(
     called: str,
     options: ReadOptions,
     left_out: Mapping[str, str],
-    *,
-    picked: bool = False,
 ) -> Listing:
     """Return the files of a folder that an import reads, and why other files are left out.
 
     names: {file: name} of all files in the folder. called: name of the folder for the user. left_out: {name: reason} of
-    files that are left out already. picked: True if the user chose the files one by one.
+    files that are left out already.
     """
     files = [file for file in names if readable(file) and file.name.lower() not in _ABOUT]
     if not files:
@@ -156,9 +154,8 @@ def _inside(
     if any(file.name.endswith(".ann.json") for file in files):
         raise ReadError(called, None, TAGTOG)
     files = _of_part(files, names, called, options)
-    if picked or options.part == ALL_PARTS or any(file.suffix.lower() in DOCUMENTS for file in files):
-        unread = [file for file in names if not (readable(file) or is_brat(file.with_suffix(".txt")))]
-        left_out = {**left_out, **{names[file]: _why_unread(file) for file in unread}}
+    unread = [file for file in names if not (readable(file) or is_brat(file.with_suffix(".txt")))]
+    left_out = {**left_out, **{names[file]: _why_unread(file) for file in unread}}
     return Listing(files, {file: names[file] for file in files}, left_out)
 
 
