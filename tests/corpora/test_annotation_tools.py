@@ -80,6 +80,16 @@ def test_offsets_may_count_a_line_end_as_two_characters(tmp_path: Path) -> None:
     assert report.rejected_spans == 0
 
 
+def test_windows_line_ends_in_pubtator_are_no_part_of_a_type(tmp_path: Path) -> None:
+    article = "{0}|t|Mara sees Lyon\n{0}|a|Otto signs.\n{0}\t0\t4\tMara\tPER\n{0}\t10\t14\tLyon\tLOC\n\n"
+    text = "".join(article.format(number) for number in range(3))
+    unix, _ = load(write(tmp_path / "unix.txt", text))
+    windows, report = load(write(tmp_path / "windows.txt", text.replace("\n", "\r\n")))
+    assert windows == unix
+    assert all_surfaces(windows)[0] == [("Mara", "PER"), ("Lyon", "LOC")]
+    assert (report.rejected_spans, report.lost) == (0, 0)
+
+
 TASK: dict[str, Any] = {"data": {"text": TEXT}, "predictions": [{"result": []}]}
 RESULT = [
     {"type": "labels", "value": {"start": s, "end": e, "text": TEXT[s:e], "labels": [t]}} for s, e, t in (MARA, LYON)

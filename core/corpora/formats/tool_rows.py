@@ -211,7 +211,7 @@ def read_pubtator(path: Path, ledger: Ledger) -> Iterator[Sentence]:
 
 def _article(block: str, line: int, ledger: Ledger) -> Iterator[Sentence]:
     texts, marks, doc = list[str](), list[Mark](), ledger.doc
-    for i, row in enumerate(block.replace("\r\n", "\n").split("\n")):
+    for i, row in enumerate(each.rstrip("\r") for each in block.split("\n")):
         cells = row.split("\t")
         if found := _TITLE.fullmatch(row):
             ledger.doc = found[1]
