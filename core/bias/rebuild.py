@@ -42,7 +42,7 @@ from core.tagging.evaluations import labelled
 from core.text.sentence import Sentence
 
 # Kinds of runs that have a test set.
-TESTING = ("finetune", "experiment", "assist", "evaluate")
+TESTING = ("finetune", "experiment", "assist", "evaluate", "dictionary", "llm", "zero-shot")
 # Inputs of a run that must not become training data.
 HELD_OUT = ("dev", "test", "also_test", "holdout")
 # Words that replace "train" in the name of a dev or test set.

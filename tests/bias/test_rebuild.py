@@ -146,7 +146,8 @@ def test_robustness_sets_and_test_sets_are_not_rebuilt(made: Given, home: Path) 
     hard = robust("typos").result()["corpus"]
     refused(hard, "is a robustness set")
     assert not view.preview({"train": test, "method": "dataaug", "difficulty": made["run"].id}).empty
-    for kind, role in (("finetune", "test.1"), ("experiment", "also_test.0"), ("assist", "test"), ("evaluate", "test")):
+    several = {"finetune": "test.1", "experiment": "also_test.0", "dictionary": "test.0", "llm": "test.0"}
+    for kind, role in {**several, "zero-shot": "test.0", "assist": "test", "evaluate": "test"}.items():
         run = store.create(kind, {"seed": 1}, {"train": made["train"].fingerprint, role: test}, versions={}, key=kind)
         refused(test, f"is a test set of the run {run.id}")
         removals.remove_run(run.id)
