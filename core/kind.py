@@ -12,7 +12,7 @@ from core.config import Config, fields_with, refuse_download
 from core.corpora.checks import Check
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
-from core.errors import ConfigError
+from core.errors import ConfigError, RunError
 from core.files import write_atomic
 from core.models import hub
 from core.runs.context import RunContext
@@ -141,9 +141,22 @@ def _own_key(key: str, of: str) -> str:
     return run_key("own", {"key": key}, {"of": of}, seed=None, code_version=RESULTS_VERSION)
 
 
+def kind_of(run: Run, kinds: Mapping[str, Kind]) -> Kind:
+    """Return the kind of a run. Errors: RunError for a kind that only another version of Winnow has."""
+    if known := kinds.get(run.manifest.kind):
+        return known
+    raise RunError(
+        f"run {run.id}: this version of Winnow has no runs of the kind {run.manifest.kind}; use the version that "
+        f"started it ({run.manifest.versions.get('winnow', 'unknown')})."
+    )
+
+
 def work_of(run: Run, kinds: Mapping[str, Kind]) -> Callable[[RunContext], Result]:
-    """Return the function that does the work of a run. Its argument is the context of the attempt."""
-    kind = kinds[run.manifest.kind]
+    """Return the function that does the work of a run. Its argument is the context of the attempt.
+
+    Errors: those of `kind_of` and `Config.parse`.
+    """
+    kind = kind_of(run, kinds)
     config = kind.config.parse(dict(run.manifest.config))
     return lambda context: _result(kind, config, Job(run.home, context, kinds))
 

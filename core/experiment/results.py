@@ -411,7 +411,8 @@ def _in_words(rows: Sequence[OptionDifference], run: Run) -> list[OptionDifferen
 
 def value_in_words(run: Run, option: str, value: object) -> str:
     """Return the value of an option in words. Corpora are named; None, the preset's value, becomes "as usual"."""
-    corpora = fields_with(KINDS[run.manifest.kind].config, "corpus")
+    known = KINDS.get(run.manifest.kind)  # None for a kind of a later version
+    corpora = fields_with(known.config, "corpus") if known else ()
     values = value if isinstance(value, list | tuple) else [value]
     words = [corpus_name(str(one)) if option in corpora and one else str(one) for one in values if one != ""]
     return "as usual" if value is None else ", ".join(words) or "none"

@@ -13,7 +13,7 @@ from core.corpora.checks import Check
 from core.errors import ConfigError, CorpusError, RunBusy
 from core.importing.result import AddResult
 from core.importing.view import roles
-from core.kind import plan, register, resolve, work_of
+from core.kind import kind_of, plan, register, resolve, work_of
 from core.kind import refuse_red as refuse
 from core.kinds import KINDS
 from core.llm.llm import ASKING
@@ -270,7 +270,7 @@ def _send(run: Run, where: Where) -> None:
 
 def _launch(run: Run) -> None:
     """Start a run's worker. Meanwhile, a lock prevents the removal of the run's corpora."""
-    config = KINDS[run.manifest.kind].config.parse(dict(run.manifest.config))
+    config = kind_of(run, KINDS).config.parse(dict(run.manifest.config))
     with store().critical():
         resolve(config, library())
         launch.start(run)

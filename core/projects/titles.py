@@ -53,7 +53,8 @@ def title(run: Run) -> str:
             return choice_title(run.id)
         if known and known.title:
             return known.title(Named(config))
-    return f"{kind} {corpus_name(config.get('corpus') or config.get('domain') or '')}"
+    corpus = config.get("corpus") or config.get("domain")
+    return f"{kind} {corpus_name(str(corpus))}" if corpus else kind
 
 
 def outcome(run: Run) -> str:

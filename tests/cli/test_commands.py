@@ -17,7 +17,7 @@ from core.cli.main import main, run_main
 from core.cli.options import CORPUS, several_pairs
 from core.config import fields_with
 from core.corpora.library import Library
-from core.errors import Cancelled
+from core.errors import Cancelled, RunError
 from core.experiment import cli as experiment_cli
 from core.experiment import view as experiments
 from core.importing import view as corpora
@@ -253,6 +253,21 @@ def test_runs_that_no_command_can_repeat_show_none(home: Path) -> None:
         )
     )
     assert [commands.command_of(run) for run in (upload, other, foreign)] == [None] * 3
+
+
+def test_a_run_of_a_kind_of_a_later_version_is_shown_and_refused_in_one_sentence(home: Path, command: Command) -> None:
+    run = RunStore(home).create("dream", {"depth": 1}, {}, versions={"winnow": "99.0"}, key="k")
+    with EventLog(run.events_file) as events:
+        events.append("failed", {"error": "no sleep."})
+    code, out, _ = command("runs", "show", run.id)
+    assert (code, out.splitlines()[0]) == (0, "dream")
+    assert "depth  1" in out
+    refused = (
+        f"run {run.id}: this version of Winnow has no runs of the kind dream; use the version that started it (99.0).\n"
+    )
+    assert command("runs", "resume", run.id) == (2, "", refused)
+    with pytest.raises(RunError, match="kind dream"):
+        runs.resume(run.id)
 
 
 OTHERS = {
