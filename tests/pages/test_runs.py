@@ -122,6 +122,28 @@ def test_several_runs_are_compared_pinned_and_archived_together(home: Path, thre
     assert [f"the {name} run" in page_text for name in names] == [False, False, True]
 
 
+@pytest.mark.parametrize("name", ["_rows", "_look_again"])
+def test_a_list_that_updates_itself_is_drawn_again_after_another_window_removed_a_run(
+    home: Path, three: list[Run], name: str
+) -> None:
+    def script(name: str, ids: list[str]) -> None:
+        import streamlit as st
+
+        from pages.ui.runs import table
+
+        if st.session_state.setdefault("again", False):
+            st.write("drawn again")
+        else:
+            st.session_state["again"] = True
+            getattr(table, name)(ids, *[False] * (name == "_rows"))
+
+    ids = [run.id for run in reversed(three)]
+    removals.remove_run(ids[0])
+    app = AppTest.from_function(script, args=(name, ids), default_timeout=300).run()
+    assert "drawn again" in texts(app)
+    assert not app.error
+
+
 def test_removal_states_the_freed_bytes_and_the_runs_that_need_it(home: Path, three: list[Run]) -> None:
     marks = {name: three[2].manifest.config[name] for name in ("task", "domain")}
     finish(home, "map", {"selection": three[2].id, **marks}, lambda context: {})

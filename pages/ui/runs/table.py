@@ -1,6 +1,7 @@
 """The runs of a project: the list on Home, the table on Runs, and the actions on a ticked run."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from core import shown_command as commands
+from core.errors import RunError
 from core.projects import labels, runs
 from core.projects import view as projects
 from core.projects.labels import RunRow
@@ -48,9 +50,12 @@ def run_list(listed: Sequence[Run]) -> None:
 
 def _rows(run_ids: Sequence[str], was_live: bool) -> None:
     with guard():
-        shown = [(runs.get(run_id), runs.state(run_id)) for run_id in run_ids]
+        shown = list[tuple[Run, RunState]]()
+        for run_id in run_ids:
+            with suppress(RunError):  # another window has removed the run
+                shown.append((runs.get(run_id), runs.state(run_id)))
         # Rerun the page when the last run ends, because only that updates the rest of the page.
-        if any(state.active for _, state in shown) != was_live:
+        if any(state.active for _, state in shown) != was_live or len(shown) < len(run_ids):
             st.rerun(scope="app")
         for run, state in shown:
             _row(run, state)
@@ -264,5 +269,6 @@ def _watch(active: set[str]) -> None:
 
 def _look_again(active: Collection[str]) -> None:
     with guard():
-        if any(not runs.state(run_id).active for run_id in active):
+        at_work = {run.id for run in runs.listed() if run.id in active and run.state().active}
+        if at_work != set(active):  # a run has ended, or another window has removed it
             st.rerun(scope="app")
