@@ -73,11 +73,14 @@ def _setup(labelled: Mapping[str, Corpus]) -> None:
 
 
 def _results(run_id: str) -> None:
-    primary = assisting.get(run_id).primary.name
-    for corpus, types in read(runs.get(run_id), SklResult).types_of_one_corpus.items():
-        advice = "leave them out above" if corpus == primary else "map these types above, or leave them out"
+    assisted = assisting.get(run_id)
+    for name, types in read(runs.get(run_id), SklResult).types_of_one_corpus.items():
+        # The result has the names that the corpora had during the run.
+        own = name in (assisted.primary.name, *assisted.primary.names)
+        corpus = assisted.primary if own else assisted.assisting
+        advice = "leave them out above" if own else "map these types above, or leave them out"
         st.warning(
-            f"Only {plain(corpus)} has {plain(', '.join(types))}. Entities of these types get the largest possible"
+            f"Only {plain(corpus.name)} has {plain(', '.join(types))}. Entities of these types get the largest possible"
             f" drift: {advice}.",
             icon=":material/rule:",
         )

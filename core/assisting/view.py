@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,9 +21,18 @@ from core.runs.store import Run
 from core.text.sentence import Sentence
 
 
-@kept_per_home(4)
 def get(run_id: str) -> Assisted:
-    """Return a finished `skl` run. The result is cached, separately for each project."""
+    """Return a finished `skl` run. Only its scores are cached, because its corpora may be renamed or removed."""
+    assisted = _read(run_id)
+    return replace(
+        assisted,
+        primary=library().recall(assisted.primary.fingerprint),
+        assisting=library().recall(assisted.assisting.fingerprint, len(assisted.scores)),
+    )
+
+
+@kept_per_home(4)
+def _read(run_id: str) -> Assisted:
     return Assisted.read(store().get(run_id), library())
 
 

@@ -107,6 +107,23 @@ def test_threshold_changes_the_counts_without_a_new_run_and_no_text_is_markup(ma
     assert [run.id for run in runs.listed()] == before
 
 
+def test_a_renamed_corpus_is_shown_by_its_new_name(made: Mapping[str, str]) -> None:
+    app = opened(PAGE)
+    assert any(warning.value.startswith("Only home has") for warning in app.warning)
+    corpora.rename(made["primary"], "office")
+    corpora.rename(made["assisting"], "abroad")
+    app = opened(PAGE)
+    said = [warning.value for warning in app.warning if warning.value.startswith("Only ")]
+    assert [(words.startswith("Only office"), "map these types" in words) for words in said] == [
+        (True, False),
+        (False, True),
+    ]
+    assert "abroad" in said[1]
+    assert "share no entity with office" in texts(app)
+    press(app, "assisting.seal")
+    assert any("abroad for office, SKL below 1" in corpus.names for corpus in corpora.listed())
+
+
 @pytest.mark.usefixtures("expert")
 def test_trainings_on_assisting_sentences_are_shown_and_started(
     made: Mapping[str, str], started_runs: list[tuple[str, Mapping[str, Any]]]
