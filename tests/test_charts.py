@@ -19,6 +19,7 @@ from core.charts import binned, figure, length_edges
 from core.experiment import words as experiment_plot
 from core.explore import plot as explore_plot
 from core.importing import plot as importing_plot
+from core.results import Prefer
 from core.selection import plot as selection_plot
 from core.similarity import plot as similarity_plot
 from core.similarity.result import SimilarityRow
@@ -184,6 +185,14 @@ def test_the_label_of_the_cut_is_on_the_side_with_room(log: bool, left: bool) ->
     cut = values[400 if left else 600]  # the middle of a logarithmic axis is far left on a linear one
     drawn: Any = selection_plot.score_histogram(bins, np.array([cut]), "u", "high")
     assert drawn["layer"][1]["layer"][1]["mark"]["align"] == ("left" if left else "right")
+
+
+@pytest.mark.parametrize(("prefer", "cut"), [("high", "cut at 2"), ("low", "cut at 9")])
+def test_the_cut_of_a_diverse_selection_is_at_its_worst_score(prefer: Prefer, cut: str) -> None:
+    """With diversity, the selected sentences are not in the order of their scores."""
+    bins = selection_plot.score_bins(np.arange(12.0))
+    drawn = selection_plot.score_histogram(bins, np.array([5.0, 2.0, 9.0, 4.0]), "u", prefer)
+    assert f'"{cut}"' in json.dumps(drawn)
 
 
 def test_a_million_scores_are_a_few_kilobytes_in_the_browser() -> None:

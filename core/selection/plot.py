@@ -51,10 +51,15 @@ def score_bins(values: FloatArray) -> ScoreBins:
     return ScoreBins(edges=edges, counts=bins.count(known), log=log)
 
 
-def score_histogram(bins: ScoreBins, chosen: FloatArray, unit: str, prefer: Prefer, *, dark: bool = False) -> Spec:
-    """Return a histogram of selected and other sentences by score, with a line at the last selected score.
+def worst(chosen: FloatArray, prefer: Prefer) -> float:
+    """Return the worst score of the selected sentences. With diversity, it is not the last one."""
+    return float(chosen.min() if prefer == "high" else chosen.max())
 
-    chosen: `(k,)` scores of the selected sentences, best first.
+
+def score_histogram(bins: ScoreBins, chosen: FloatArray, unit: str, prefer: Prefer, *, dark: bool = False) -> Spec:
+    """Return a histogram of selected and other sentences by score, with a line at the worst selected score.
+
+    chosen: `(k,)` scores of the selected sentences.
     """
     inside = bins.count(chosen)
     stacked = {"selected": (np.zeros_like(inside), inside), FILTERED.word: (inside, bins.counts)}
@@ -86,8 +91,9 @@ def score_histogram(bins: ScoreBins, chosen: FloatArray, unit: str, prefer: Pref
     }
     layers = [bars]
     if len(chosen):
-        cut = float(np.clip(chosen[-1], bins.edges[0], bins.edges[-1]))
-        layers.append(upright(cut, f"cut at {chosen[-1]:.4g}", [6, 4], left=cut < bins.middle, dark=dark))
+        last = worst(chosen, prefer)
+        cut = float(np.clip(last, bins.edges[0], bins.edges[-1]))
+        layers.append(upright(cut, f"cut at {last:.4g}", [6, 4], left=cut < bins.middle, dark=dark))
     return layered(layers, 320, dark=dark)
 
 

@@ -138,9 +138,8 @@ def orphaned(choice_id: str) -> None:
     kept, result = insights.orphaned(choice_id), selections.result(choice_id)
     _numbers(kept, result)
     figure = selection_plot.score_histogram(kept.bins, kept.chosen, kept.unit, kept.prefer, dark=is_dark())
-    name = (
-        f"Histogram of the scores of the domain corpus: {len(kept.chosen):,} selected, cut-off at {kept.chosen[-1]:.4g}"
-    )
+    cut = selection_plot.worst(kept.chosen, kept.prefer)
+    name = f"Histogram of the scores of the domain corpus: {len(kept.chosen):,} selected, cut-off at {cut:.4g}"
     st.vega_lite_chart(spec=figure, key=f"remains.scores.{choice_id}", alt=name)
     st.caption(span_words(kept.chosen, kept.unit, kept.prefer))
     if kept.corpus is not None:

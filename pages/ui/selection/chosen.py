@@ -168,7 +168,8 @@ def _distribution(choice_id: str, chosen: Selection) -> None:
     scores = selections.scored(choice_id).scores
     bins = selections.score_bins(choice_id)
     figure = plot.score_histogram(bins, chosen.scores, scores.unit, scores.prefer, dark=is_dark())
-    name = f"Histogram of domain scores: {len(chosen.rows):,} selected, cut-off at {chosen.scores[-1]:.4g}"
+    cut = plot.worst(chosen.scores, scores.prefer)
+    name = f"Histogram of domain scores: {len(chosen.rows):,} selected, cut-off at {cut:.4g}"
     st.vega_lite_chart(spec=figure, key="selection.scores", alt=name)
     st.caption(span_words(chosen.scores, scores.unit, scores.prefer))
     scored = selections.scored(choice_id)
