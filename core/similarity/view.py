@@ -42,7 +42,9 @@ def own_f1(run_id: str) -> list[Outcomes]:
     """
     compared = read(store().get(run_id), SimilarityResult)
     target_of = {fingerprint: name for name, marks in compared.targets.items() for fingerprint in marks}
-    names = {mark: name for name, marks in compared.sources.items() for mark in (name, *marks)}
+    # No experiment trains on joined sources, and the F1 of one of them is not that of all.
+    alone = {name: marks[0] for name, marks in compared.sources.items() if len(marks) == 1}
+    names = {mark: name for name, fingerprint in alone.items() for mark in (name, fingerprint)}
     boards = []
     for run in store().list("experiment", state="succeeded"):
         inputs = run.manifest.inputs

@@ -314,6 +314,16 @@ def test_runs_that_experiments_share_count_once(piles: dict[str, str]) -> None:
     assert (found.runs.tolist(), found.mean.tolist(), found.none.tolist()) == ([[3, 2]], [[57, 42]], [54])
 
 
+def test_joined_sources_do_not_get_the_f1_of_one_of_them(
+    piles: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = (piles["fruit"], piles["metal"], piles["metal-task"])
+    run_id = made(piles, source=sources, together=("1+3",), measure=("tvc",)).id
+    monkeypatch.setattr(similarity, "own_outcomes", lambda grid, boards, names: [names])
+    (names,) = similarity.own_f1(run_id)
+    assert names == {"metal": "metal", piles["metal"]: "metal"}
+
+
 def test_similarity_command_prints_and_writes_the_table(command: Command, tmp_path: Path) -> None:
     paths = {name: tmp_path / f"{name}.txt" for name in ("task", "=law()", "food")}
     for path, lines in zip(paths.values(), (contracts(40, 1), contracts(150, 2), kitchen(150)), strict=True):
