@@ -249,7 +249,8 @@ def explain(name: str, evidence: Evidence, *, cascade: bool = False) -> Parts:
 
 def neighbours(evidence: Evidence, n: int = 5) -> list[tuple[int, float]]:
     """Return (row of T_C, cosine) of the nearest `n` sentences, nearest first; [] without vectors."""
-    if evidence.vector is None or evidence.task is None:
+    # A sentence that a cascade did not embed has a vector of zeros, so no sentence is nearer to it than another.
+    if evidence.vector is None or evidence.task is None or not evidence.vector.any():
         return []
     near = cosines(evidence.task, evidence.vector[None])[:, 0]
     best = np.argsort(-near, kind="stable")[:n]

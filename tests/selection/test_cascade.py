@@ -262,7 +262,7 @@ def test_pages_explain_sentences_that_were_not_embedded(quick: Run) -> None:
     assert why.verdict == (
         "Not selected: the quick ranking of the cascade left this sentence out, so it was not embedded."
     )
-    assert why.notes == ("This sentence was not embedded.",)
+    assert (why.notes, why.neighbours) == (("This sentence was not embedded.",), [])
     assert insights.why(quick.id, N - 1).verdict == "Withheld: flagged too short."
     best = insights.why(quick.id, chosen)
     assert best.total == pytest.approx(float(scores[chosen]), abs=1e-2)
