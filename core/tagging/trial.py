@@ -12,6 +12,7 @@ from core.corpora import split
 from core.corpora.documents.extract import Extract, Paragraph
 from core.corpora.documents.plain import paragraphs
 from core.corpora.formats.documents import extracted
+from core.corpora.formats.source import DOCUMENTS
 from core.errors import ConfigError
 from core.importing import uploads
 from core.isolated import Isolated
@@ -24,8 +25,8 @@ from core.training import saved_models as models
 
 # Maximum number of characters of a text that are read, about 70 pages.
 MOST = 200_000
-# Extensions of the files that `read` accepts.
-ENDINGS = ("pdf", "docx", "txt", "odt", "rtf", "html", "eml")
+# Extensions of the files that `read` accepts: text files, and all documents that an import reads, except workbooks.
+ENDINGS = ("txt", *(ending[1:] for ending, (format, _) in DOCUMENTS.items() if format != "xlsx"))
 # Time limit of the process that tags, in seconds.
 SECONDS = 300
 # Memory limit of the process that tags, in bytes. A large encoder takes 3 GB.

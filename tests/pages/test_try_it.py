@@ -189,10 +189,10 @@ def test_a_dropped_file_replaces_the_text_field_and_can_be_exported(taggers: tup
     for line in ("Px a Ly Zyxname19.", "b <b> c"):
         word.add_paragraph(line)
     word.save(data := BytesIO())
-    app = tried(taggers[0], text="Zyxname17", file=("deed.docx", data.getvalue()))
+    app = tried(taggers[0], text="Zyxname17", file=("deed.docm", data.getvalue()))  # a document with macros
     assert "a <mark" in shown(app)
     assert "Zyxname17" not in shown(app)
-    assert "in deed&#46;docx" in texts(app)
+    assert "in deed&#46;docm" in texts(app)
     assert holding(home, ["Zyxname19"]) == []
     files = {button.proto.label: button.proto.id for button in app.get("download_button")}
     assert list(files) == ["Word with comments (.docx)", "Table (.csv)", "Data (.json)"]
