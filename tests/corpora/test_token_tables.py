@@ -33,6 +33,20 @@ def test_a_token_per_row_keeps_sentences_and_further_columns(tmp_path: Path) -> 
     assert (preview.labelled, preview.text_column) == (False, "Word")  # the user asked for the column as text
 
 
+@pytest.mark.parametrize("once", [False, True])
+def test_sentence_numbers_may_start_again_in_each_document(once: bool, tmp_path: Path) -> None:
+    words = [("t1", ("Ann", "owes")), ("t2", ("Bo", "pays", "rent")), ("t3", ("Cy", "left"))]
+    rows = [
+        (doc if i == 0 or not once else "", 1, word, "B-PER" if i == 0 else "O")
+        for doc, sentence in words
+        for i, word in enumerate(sentence)
+    ]
+    text = "doc_id,sentence,word,tag\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)
+    found = loaded(tmp_path / "a.csv", text)
+    assert [(s.doc, s.tokens) for s in found] == words
+    assert [spans(s) for s in found] == [[(0, 1, "PER")]] * 3
+
+
 def test_one_token_per_row_without_sentences_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionsError, match=r"a.csv line 1: it has one token per row \(Word and Tag\).*empty row"):
         loaded(tmp_path / "a.csv", "Word,Tag\nAnn,B-PER\nowes,O\nBo,B-PER\npays,O\n")

@@ -79,7 +79,7 @@ def suffix(path: PurePath) -> str:
 def records(path: Path, kind: FileKind, ledger: Ledger) -> Iterator[Record]:
     """Yield the rows of a file that has columns. For a table of labelled tokens, yield one row per sentence."""
     rows = _rows(path, kind, ledger)
-    return listed(rows, kind.cells, ledger) if kind.cells else rows
+    return listed(rows, kind.cells, ledger, kind.doc_column) if kind.cells else rows
 
 
 def _rows(path: Path, kind: FileKind, ledger: Ledger) -> Iterator[Record]:

@@ -429,10 +429,13 @@ def cells_of(name: str, columns: Sequence[str], rows: Sequence[Row], options: Re
     return _in_cells(columns, rows, options) or _in_rows(name, columns, rows, options)
 
 
-def listed(records: Iterator[Record], cells: Cells, ledger: Ledger) -> Iterator[Record]:
-    """Yield one row per sentence, with `tokens`, `tags` in the usual spelling, and further columns."""
+def listed(records: Iterator[Record], cells: Cells, ledger: Ledger, doc: str | None = None) -> Iterator[Record]:
+    """Yield one row per sentence, with `tokens`, `tags` in the usual spelling, and further columns.
+
+    doc: column that names the document of a row, None without one.
+    """
     ledger.note(cells.notes)
-    return _grouped(records, cells, ledger) if cells.how == "rows" else _parsed(records, cells)
+    return _grouped(records, cells, ledger, doc) if cells.how == "rows" else _parsed(records, cells)
 
 
 def _in_cells(columns: Sequence[str], rows: Sequence[Row], options: ReadOptions) -> Cells | None:
@@ -591,11 +594,11 @@ def _parsed(records: Iterator[Record], cells: Cells) -> Iterator[Record]:
         yield line, {**others, "tokens": tokens, "tags": _translated(tags, None if cells.numbers else cells.style)}
 
 
-def _grouped(records: Iterator[Record], cells: Cells, ledger: Ledger) -> Iterator[Record]:
+def _grouped(records: Iterator[Record], cells: Cells, ledger: Ledger, doc: str | None) -> Iterator[Record]:
     tokens: list[str] = []
     tags: list[str] = []
     start, others, current = 0, dict[str, object](), ""
-    annotator = cells.annotator
+    annotator, document = cells.annotator, ""
 
     def sentence() -> Record:
         return start, {**others, "tokens": tokens, "tags": _translated(tags, cells.style)}
@@ -604,6 +607,9 @@ def _grouped(records: Iterator[Record], cells: Cells, ledger: Ledger) -> Iterato
         token, tag = _cell(row.get(cells.tokens)), _cell(row.get(cells.tags))
         number = _cell(row.get(cells.sentence)) if cells.sentence else ""
         number = f"{number}\n{_cell(row.get(annotator))}" if number and annotator else number
+        # Numbers of sentences may start again in each document, whose name may be only in its first row.
+        document = (_cell(row.get(doc)) if doc else "") or document
+        number = f"{number}\n{document}" if number and document else number
         if tokens and ((number and number != current) or not (token or tag)):
             yield sentence()
             tokens, tags = [], []
