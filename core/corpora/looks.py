@@ -129,7 +129,10 @@ def _like(others: Sequence[Look], file: Path, name: str) -> Look:
 
 
 def look(file: Path, listing: Listing) -> Look:
-    """Return the findings from the first `_READ` sentences of a file. Reading stops after `_SECONDS`."""
+    """Return the findings from the first `_READ` sentences of a file. Reading stops after `_SECONDS`.
+
+    Documents and workbooks are read to their end, except that of a PDF only the first pages are read.
+    """
     name, size = listing.names[file], file.stat().st_size
     try:
         kind = kind_of(file, ReadOptions())
@@ -165,9 +168,9 @@ def _first(file: Path, kind: FileKind, listing: Listing) -> tuple[list[Sentence]
     sentences, ends = list[Sentence](), time.monotonic() + _SECONDS
     for sentence in sentences_of(file, kind, _scheme(file, kind), ledger):
         sentences.append(sentence)
-        # Stopping early saves no time for a document or workbook, because its reader returns all rows at once.
-        late = time.monotonic() > ends and kind.container not in ("document", "xlsx")
-        if len(sentences) == _READ or late:
+        # Stopping early saves no time for a document or workbook, because its reader returns all rows at once. It also
+        # reports no number of bytes, from which the number of sentences could be estimated.
+        if kind.container not in ("document", "xlsx") and (len(sentences) == _READ or time.monotonic() > ends):
             break
     else:
         ledger.judge_encoding()

@@ -296,3 +296,11 @@ def test_larger_labelled_file_is_taken_unless_the_other_is_much_closer() -> None
         return row.name
 
     assert (taken(1), taken(3), taken(9)) == ("a.conll", "a.conll", "b.conll")
+
+
+def test_long_workbooks_and_documents_are_counted_to_their_end(tmp_path: Path) -> None:
+    rows = [f"Clause {n} of the lease ends here." for n in range(8_050)]
+    (tmp_path / "deeds.xlsx").write_bytes(documents.xlsx([["text"], *([row] for row in rows[:900])]))
+    (tmp_path / "deeds.html").write_text("".join(f"<p>{row}</p>" for row in rows))
+    counted = {look.name: (look.sentences, look.exact) for look in looks.looks([tmp_path])}
+    assert counted == {"deeds.xlsx": (900, True), "deeds.html": (8_050, True)}

@@ -220,12 +220,14 @@ def _answer(path: Path, format: str, ledger: Ledger) -> Any:
     A separate process reads the document, unless the current process was itself started to read untrusted files.
     """
     stat = path.stat()
-    request = (str(path), stat.st_mtime_ns, stat.st_size, format, ledger.options.encoding, ledger.first_pages)
+    # All rows of a workbook are read to recognise its columns, so a preview uses them too.
+    most = None if format == "xlsx" else ledger.first_pages
+    request = (str(path), stat.st_mtime_ns, stat.st_size, format, ledger.options.encoding, most)
     if (known := _last.get(request)) is not None:
         return known
     # Keep only one result, because a document may have 50 million characters.
     _last.clear()
-    answer = _last[request] = _asked(path, format, ledger.options, ledger.first_pages, lambda: ledger.tick(0))
+    answer = _last[request] = _asked(path, format, ledger.options, most, lambda: ledger.tick(0))
     return answer
 
 
