@@ -176,8 +176,8 @@ class AssistResult:
 class SweepPoint:
     """F1 per seed at one threshold, in percent.
 
-    threshold: 0 stands for the primary corpus alone, 10 for the whole assisting corpus. split: set that F1 was measured
-    on.
+    threshold: 0 stands for the primary corpus alone. The largest threshold, 10 or more, stands for the whole assisting
+    corpus. split: set that F1 was measured on.
     """
 
     threshold: float
@@ -362,9 +362,12 @@ def _learnt(table: AssistTable, store: RunStore) -> bool:
 def points(rows: Sequence[AssistRow], share: str) -> list[SweepPoint]:
     """Return F1 at each threshold with one share, and F1 of the primary corpus alone, as points of the figure."""
     points = []
+    # In bits, an SKL and a threshold may be above 10.
+    highest = max(row.threshold or 0.0 for row in rows)
+    whole = 10.0 if highest < 10 else highest + 1
     for row in rows:
         if row.share in (share, "none") and row.arm != "random":
-            threshold = 10.0 if row.threshold is None else row.threshold
+            threshold = whole if row.threshold is None else row.threshold
             points += [SweepPoint(threshold=threshold, split="dev", f1=row.dev)]
             points += [SweepPoint(threshold=threshold, split="test", f1=row.test)]
     return points

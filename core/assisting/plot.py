@@ -53,7 +53,9 @@ def skl_histogram(scores: FloatArray, threshold: float, log: str = "natural") ->
 
 def f1_by_threshold(points: Sequence[SweepPoint], chosen: float | None) -> go.Figure:
     """Plot dev F1 and test F1 against the threshold. chosen: the threshold chosen on the dev set, None if not known."""
-    fig = figure(320, x="threshold (0: primary corpus alone, 10: whole assisting corpus)", y="score (F1), percent")
+    whole = max((point.threshold for point in points), default=10)
+    axis = f"threshold (0: primary corpus alone, {whole:g}: whole assisting corpus)"
+    fig = figure(320, x=axis, y="score (F1), percent")
     looks = {"dev": (DEV.word, COLOURS["S_C"], "solid"), "test": (TEST.word, COLOURS["T_C"], "dash")}
     for split, (words, colour, dash) in looks.items():
         line = sorted((point for point in points if point.split == split), key=lambda point: point.threshold)

@@ -15,7 +15,8 @@ import pytest
 
 from core.assisting import skl
 from core.assisting import view as assisting
-from core.assisting.assist import AssistResult, AssistRow, _table, in_words
+from core.assisting.assist import AssistResult, AssistRow, _table, in_words, points
+from core.assisting.plot import f1_by_threshold
 from core.assisting.view import Kept
 from core.corpora import readers
 from core.corpora.corpus import Corpus
@@ -185,6 +186,12 @@ def test_dev_set_chooses_the_threshold() -> None:
     assert not table.against_all.dagger
     assert table.runs == {"skl": "skl:2", "all": "all", "monolingual": "monolingual"}
     assert table.against_all.p < 0.05
+    assert [point.threshold for point in points(rows, "all")[::2]] == [0.0, 1.0, 2.0, 10.0]
+    # A threshold in bits may be above 10. The whole corpus stays the last point.
+    further = points([*rows[:3], row("skl:12", 12.0, 1, 2), rows[3]], "all")
+    assert [point.threshold for point in further[::2]] == [0.0, 1.0, 2.0, 12.0, 13.0]
+    title = f1_by_threshold(further, 2.0).layout.xaxis.title.text
+    assert title == "threshold (0: primary corpus alone, 13: whole assisting corpus)"
 
 
 @pytest.mark.parametrize("share", ["all", "sub-word"])

@@ -47,8 +47,8 @@ from pages.ui.widgets import (
 AGREE, DRIFT = "#009E73", "#D55E00"
 SCORE = (
     "The score of a sentence is its mean symmetric KL divergence (SKL): how differently the two corpora label their"
-    " shared entities. 0: always the same type; about 9: never the same type. On the tab “Does it help?” you can choose"
-    " the threshold by a tagger's dev F1."
+    " shared entities. 0: always the same type; about 9 with the default options: never the same type. On the tab “Does"
+    " it help?” you can choose the threshold by a tagger's dev F1."
 )
 SIDES = {"line": "Nearest to the threshold", "ends": "Farthest from it"}
 
