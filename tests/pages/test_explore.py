@@ -159,7 +159,7 @@ def test_map_is_coloured_by_class_topic_and_column_and_shows_no_text_as_markup(m
     assert list(counted(app).values()) == [(40, 40), (40, 40), (181, 181)]
     assert len(app.dataframe[0].value) == 10
     assert (np.diff(app.dataframe[0].value["score"]) <= 0).all()  # closest to T_C first
-    app.session_state["explore.order.score"] = False
+    app.session_state["explore.order.score.high"] = False
     assert json.loads(app.get("plotly_chart")[0].proto.config)["toImageButtonOptions"]["format"] == "png"
     names = {plots_plain(cluster.name) for cluster in maps.get(made["map"]).clusters}
     assert {note["text"] for note in figure_of(app)["layout"]["annotations"]} == names
@@ -609,6 +609,21 @@ def test_a_tick_does_not_pass_to_another_pick_of_the_same_size(made: Made) -> No
 
     assert table(0)
     assert table(0) == table(0) != table(1)
+
+
+def test_best_scores_come_first_after_a_change_to_a_selection_whose_low_scores_are_best(made: Made) -> None:
+    options = {**corpora.roles(), "encoder": "tiny", "budget": "40", "strategy": "ngram-perplexity"}
+    low = runs.execute("select", options).id
+    runs.execute("map", maps.options(low, sample=150, clusters=4))
+    app = opened(PAGE, choice=made["select"])
+    scores = app.dataframe[0].value["score"].tolist()
+    assert scores == sorted(scores, reverse=True)
+    app.query_params["choice"] = low
+    app.run()
+    assert app.session_state["explore.shown"] == low
+    scores = app.dataframe[0].value["score"].tolist()
+    assert scores == sorted(scores)
+    assert scores[0] == np.nanmin(selections.scored(low).scores.values)
 
 
 def test_columns_keep_the_letters_of_their_names() -> None:

@@ -518,14 +518,15 @@ def _sorting(n: int) -> tuple[Sort, bool]:
             key="explore.sort",
             label_visibility="collapsed",
         )
-        closest_high = selections.scored(st.session_state["explore.shown"]).scores.prefer == "high"
+        prefer = selections.scored(st.session_state["explore.shown"]).scores.prefer
         falls = st.segmented_control(
             "Order",
             [False, True],
             format_func=ORDERS[sort].__getitem__,
-            default=sort == "score" and closest_high,
+            default=sort == "score" and prefer == "high",
             required=True,
-            key=f"explore.order.{sort}",
+            # The best score is the highest for one selection and the lowest for another, so each has its own order.
+            key=f"explore.order.{sort}.{prefer}",
             label_visibility="collapsed",
         )
     return sort, bool(falls)
