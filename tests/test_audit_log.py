@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from core import audit_log
-from core.errors import ConfigError, ResourceError
+from core.errors import ConfigError, ResourceError, RunBusy
 from core.importing import view as facade_corpora
 from core.kind import register
 from core.kinds import KINDS
@@ -141,6 +141,17 @@ def test_start_cancel_and_resume_of_a_page_are_logged(
     assert [(each["action"], each["runs"]) for each in new()] == [("cancel", [run_id])]
     facade_runs.resume(run_id)
     assert new() == [line("resume", runs=run_id)]
+
+
+def test_a_run_that_another_process_works_on_is_not_logged_as_started_or_resumed(patients: Names, new: New) -> None:
+    options = {**RANDOM, "task": patients["task"], "domain": patients["domain"], "seed": 9}
+    run = register(KINDS["select"], KINDS["select"].config.parse(options), store())
+    with as_running(run):
+        with pytest.raises(RunBusy):
+            facade_runs.execute("select", options)
+        with pytest.raises(RunBusy):
+            facade_runs.go_on(run.id)
+    assert new() == []
 
 
 def test_an_import_by_a_worker_is_logged_for_the_page(files: dict[str, Path], new: New) -> None:

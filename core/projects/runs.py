@@ -163,7 +163,7 @@ def execute(
     """
     ready()
     run = _registered(kind, options, run_anyway=run_anyway)
-    if run.state().state != "succeeded":
+    if run.state().state != "succeeded" and not run.lock.held():  # otherwise `worker.execute` refuses
         _note_start(run)
         _send(run, Where.asked())
     worker.execute(run, work_of(run, KINDS), listener=listener)
@@ -288,14 +288,16 @@ def go_on(run_id: str, listener: Callable[[Event], None] | None = None, *, agree
     """Resume a run in this process and return its result. listener: see `execute`. agreed, errors: see `resume`."""
     ready()
     run = store().get(run_id)
+    work = work_of(run, KINDS)
     if run.state().state != "succeeded":
         _settle_consent(run, agreed)
-        note("resume", runs=[run_id])
+        if not run.lock.held():  # otherwise `worker.execute` refuses
+            note("resume", runs=[run_id])
     if not os.environ.get(ON):
         before = Where.read(run.path)
         os.environ |= replace(before, mixed=before.mixed or Where.asked().mixed).environment
     _send(run, Where.asked())
-    return worker.execute(run, work_of(run, KINDS), listener=listener)
+    return worker.execute(run, work, listener=listener)
 
 
 def with_corpora(
