@@ -310,7 +310,7 @@ def _lines(run: Run, state: RunState, result: Mapping[str, object]) -> list[str]
     ended = FINISHED.get(state.state, state.state)
     about = {"run": run.id, "state": ended, "stage": state.stage, "device": state.device, "error": state.error}
     parts = {"Options": run_comparison.chosen(run.id), "Result": result}
-    finding = results.finding(run.id) if run.manifest.kind == "experiment" and result else None
+    finding = results.finding(run.id) if run.manifest.kind in ("experiment", "study") and result else None
     lines = [titles.title(run), *_aligned({name: value for name, value in about.items() if value})]
     lines += ["", *finding.parts] if finding else []
     for heading, values in parts.items():

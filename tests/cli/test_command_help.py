@@ -133,6 +133,8 @@ def test_runs_are_listed_and_shown_with_titles_and_without_braces(command: Comma
     assert json.loads(command("runs", "show", tuned.id, "--json")[1])["result"] == runs.get(tuned.id).result()
     compared = finished.experiment(home, made, finished.LINES[:2])
     assert "Next: " in command("runs", "show", compared.id)[1]
+    pooled = finished.study(home, [1.0, 2.0])
+    assert all(part in command("runs", "show", pooled.id)[1] for part in results.finding(pooled.id).parts)
     value = {"a": 1.23456, "b": ["x", "y"], "c": [{"d": 1}], "e": None, "f": True, "g": {}}
     assert in_words(value) == "a 1.235, b x, y, c 1 entry; --json shows them, e -, f yes, g -"
     code, out, _ = command("--version")
