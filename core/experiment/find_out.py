@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import inf
 
+from core.config import Budget
 from core.errors import RunError, WinnowError
 from core.experiment import arms, view
 from core.experiment.config import ExperimentConfig
@@ -307,11 +308,12 @@ def _compared(config: ExperimentConfig, strategy: str, budget: str) -> str:
     if config.encoders:
         what += f" Each is trained from {1 + len(config.encoders)} encoders."
     elif {*names} == {arms.NONE, arms.RANDOM, strategy}:
-        amount = f"{int(budget):,} sentences" if budget.isdecimal() else budget
+        task, domain = corpus_name(config.task), corpus_name(config.domain)
+        # Only the selection has this many sentences. The random baseline has as many tokens.
         what = (
-            f"Three taggers are compared: one without further pre-training; one pre-trained on {amount} of "
-            f"{corpus_name(config.domain)}, drawn at random; and one pre-trained on as much text, selected by "
-            f"{strategy}."
+            f"Three taggers are compared: one without further pre-training; one pre-trained on {task} and "
+            f"{Budget.parse(budget).in_words} of {domain}, selected by {strategy}; and one pre-trained on {task} and "
+            f"as much text of {domain}, drawn at random."
         )
     several = f" with {config.taggers} taggers each time" if config.taggers > 1 else ""
     return (

@@ -276,7 +276,10 @@ def test_plan_names_the_variants_of_the_experiment_that_it_repeats(home: Path) -
     made = finished.corpora(home)
     marks = {role: corpus.fingerprint for role, corpus in made.items()}
     ours = find_out.plan({**marks, "arms": ["knn"], "seeds": [1, 2, 3]}).compared
-    assert ours.startswith("Three taggers are compared: one without further pre-training; one pre-trained on 10% of")
+    assert ours.startswith(
+        "Three taggers are compared: one without further pre-training; one pre-trained on my task and 10% of my domain, "
+        "selected by knn; and one pre-trained on my task and as much text of my domain, drawn at random. Each is"
+    )
     other = find_out.plan({**marks, "arms": ["tapt", "dictionary"], "seeds": [1, 2, 3]}).compared
     assert other == (
         "4 variants are compared: none, random-only, tapt, dictionary. Each that is trained is repeated from the start "
