@@ -308,15 +308,15 @@ class Stages:
         if len(self.job.corpus(config.domain)) > LARGE:
             options["cascade"] = False
         options["seed"] = replicate.draw
-        budget = cell.budget
-        if arm.plain_name == CONTROL:  # T_C may be larger than D_C.
-            budget = f"{min(self.task.n_tokens, self.job.corpus(config.domain).n_tokens)}tokens"
+        domain, budget = self.job.corpus(config.domain), cell.budget
+        if arm.plain_name == CONTROL:
+            budget = f"{self.task.n_tokens}tokens"
         if arm.pseudo:  # The fixed budget may be larger than D_C.
-            budget = str(min(int(budget), len(self.job.corpus(config.domain))))
+            budget = str(min(int(budget), len(domain)))
         if alike:
-            tokens = round(times * read(alike, SelectResult).tokens)
-            # The multiple may be larger than D_C.
-            budget = f"{min(tokens, self.job.corpus(config.domain).n_tokens)}tokens"
+            budget = f"{round(times * read(alike, SelectResult).tokens)}tokens"
+        if budget.endswith("tokens"):  # T_C may be larger than D_C, and so may a multiple of the claim's budget.
+            budget = f"{min(int(budget.removesuffix('tokens')), domain.n_tokens)}tokens"
         return SelectConfig.parse({**options, "budget": budget, **config.select})
 
     def pretrain(self, cell: Cell, replicate: Replicate, selects: Mapping[Cell, Run], pieces: float) -> PretrainConfig:

@@ -176,6 +176,16 @@ def test_gazetteer_variant_reads_the_given_list_or_the_training_set(home: Path) 
         assert read == {"random": train, "gazetteer": names.fingerprint if listed else train, "classifier": train}
 
 
+def test_multiple_of_a_budget_in_tokens_is_at_most_all_of_the_domain_corpus(home: Path) -> None:
+    tokens = fill(home)["domain"].n_tokens
+    given: dict[str, Any] = {"also_test": (), "task": "task", "domain": "domain", "arms": ("knn",)}
+    given |= {"transductive": "all", "repeat": "pipeline", "seeds": (1, 2), "multipliers": True}
+    config, stages = planned(home, **given, budgets=(f"{tokens // 3}tokens",))
+    drawn = [cell for cell in config.cells if cell.arm.name == arms.RANDOM]
+    budgets = [stages.select(cell, config.replicates(cell)[0]).budget for cell in drawn]
+    assert budgets == [f"{n}tokens" for n in (tokens // 3, 2 * (tokens // 3), tokens)]
+
+
 def test_few_letters_of_a_fingerprint_name_no_source(corpora: Library) -> None:
     """A misspelt name such as `vectors:fa` must not take a corpus whose fingerprint begins with these letters."""
     law = corpora.find("law")
