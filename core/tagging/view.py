@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -52,7 +52,7 @@ from core.training import saved_models as models
 
 WITHIN = "_within"  # suffix of the name of a score that was measured before the end of an epoch
 TRAININGS = ("pretrain", "finetune", "experiment", "study")
-# Smallest batch size of all presets, in sentences.
+# Batch size of the presets for small training sets, in sentences.
 SMALLEST_BATCH = 16
 # Kinds of run that train a model themselves; an experiment only starts such runs.
 _TRAINING = ("pretrain", "finetune")
@@ -238,7 +238,7 @@ def halved(run_id: str) -> tuple[str, dict[str, object]] | None:
         return None
     kind, config = begun[-1].manifest.kind, begun[-1].manifest.config
     parts = 2 * (config["accumulation"] or 1)
-    if parts > (config["batch_size"] or SMALLEST_BATCH):
+    if parts > (config["batch_size"] or _usual_batch(config)):
         return None
     options = dict(run.manifest.config)
     if run.manifest.kind == kind:
@@ -250,6 +250,16 @@ def halved(run_id: str) -> tuple[str, dict[str, object]] | None:
         own = {name: {**options["strategies"].get(name, {}), "accumulation": parts} for name in learnt}
         return run.manifest.kind, options | {"strategies": options["strategies"] | own}
     return run.manifest.kind, options | {kind: {**options[kind], "accumulation": parts}}
+
+
+def _usual_batch(config: Mapping[str, Any]) -> int:
+    """Return the preset's batch size for a fine-tuning, in sentences; `SMALLEST_BATCH` if its training set is missing.
+
+    config: options of the `finetune` run.
+    """
+    with suppress(CorpusError):
+        return FinetuneConfig.model_validate(config).training(len(library().find(config["train"]))).batch_size
+    return SMALLEST_BATCH
 
 
 def left_behind(run_id: str) -> tuple[int | None, Path | None]:

@@ -791,6 +791,11 @@ def test_training_out_of_memory_can_be_started_again_with_smaller_batches(parts:
     sentence = "run x: memory ran out; choose smaller batches or a smaller model, and start again."
     ended: Entry = ("failed", {"error": sentence})
     assert training.halved(tuned(parts, ended, accumulation=16).id) is None
+    few: list[dict[str, Any]] = [
+        {"preset": "paper-bias", "accumulation": 8},  # its batch has 8 sentences
+        {"network": "charcnn", "in_turn": True},  # a step is one sentence
+    ]
+    assert [training.halved(tuned(parts, ended, **options).id) for options in few] == [None, None]
     tuned(parts, *POINTS[:1], ended, seeds=[7])
     app = opened(PAGE)
     assert plain(sentence) in app.error[0].value
