@@ -271,7 +271,8 @@ def _card(config: PretrainConfig, corpora: Sequence[Corpus], result: PretrainRes
     settings = [
         f"- {name}: {value}"
         for name, value in config.model_dump(mode="json").items()
-        if name not in ("corpora", "allow_download") and value not in ("", False, [])
+        # The seed is listed even if it is 0; for other numbers, 0 means that the option is off.
+        if name == "seed" or (name not in ("corpora", "allow_download") and value not in ("", False, []))
     ]
     return "\n".join(
         [

@@ -65,7 +65,8 @@ def test_pretrained_folder_loads_in_transformers_and_has_a_card(seal: Seal) -> N
 
 
 def test_held_out_sentences_are_not_trained_on(seal: Seal) -> None:
-    made = run(seal(TEXTS, "all"), holdout=(seal(LEAKS, "test").fingerprint,), max_steps=1)
+    made = run(seal(TEXTS, "all"), holdout=(seal(LEAKS, "test").fingerprint,), max_steps=1, seed=0)
+    assert "- seed: 0" in (Path(made.result()["model"]) / "README.md").read_text()
     assert made.result()["sentences"] == 115 - 6  # 5% of the rest are held out for the dev loss
     assert "5 sentences of all are in held-out data" in notes(made)
     light: dict[str, Any] = {"lora": 4, "checkpointing": True}
