@@ -449,6 +449,15 @@ def density(corpus: Corpus) -> dict[str, float]:
     return {name: round(value, 4) for name, value in means.items()}
 
 
+def _selected(corpus: Corpus) -> bool:
+    """Return True if a corpus made from another one is a selection.
+
+    It is none if it is a part of a division, or if no run made it: sentences with values of a column, a corpus without
+    its leaks, or a random sample.
+    """
+    return "run" in corpus.origin and "part" not in corpus.origin
+
+
 def ratios(corpus: Corpus | None = None) -> Sequence[Ratio]:
     """Return the size ratios of the corpora in use, then the ratios of selected corpora to D_C, newest first.
 
@@ -458,7 +467,7 @@ def ratios(corpus: Corpus | None = None) -> Sequence[Ratio]:
     named = {role: library().find(mark) for role, mark in given.items() if role in ROLES}
     pairs = [(name, named[one], named[other]) for name, (one, other) in _AGAINST.items() if {one, other} <= set(named)]
     domain = named.get("domain")
-    selected = [each for each in library().list() if domain and each.parent == domain.fingerprint]
+    selected = [each for each in library().list() if domain and each.parent == domain.fingerprint and _selected(each)]
     pairs += [(SELECTED, each, domain) for each in selected if domain and each.fingerprint not in given.values()]
     if corpus is not None:
         pairs = [pair for pair in pairs if corpus in pair[1:]]

@@ -302,7 +302,12 @@ def test_ratios_of_sizes_follow_the_papers(home: Path, command: Command) -> None
     for role in ("task", "domain", "train"):
         corpora.set_role(role, made[role].fingerprint)
     origin = {"from": made["domain"].fingerprint}
-    chosen = Library(home).subset(made["domain"], np.arange(12), name="S_C", origin=origin)
+    by_run = {**origin, "run": "20260101-000000-select-abcd"}
+    chosen = Library(home).subset(made["domain"], np.arange(12), name="S_C", origin=by_run)
+    for n, other in enumerate(({**by_run, "part": "task"}, {**origin, "where": {"year": ["1999"]}}, origin), 20):
+        Library(home).subset(made["domain"], np.arange(n), name=f"no selection {n}", origin=other)
+    sizes = [(each.name, each.of) for each in corpora.ratios() if each.name == corpora.SELECTED]
+    assert sizes == [("N_S/N_D", "S_C")], "parts, filtered corpora and corpora without leaks are no selections"
     ratios = {each.name: each.value for each in corpora.ratios()}
     assert ratios == {"N_T/N_D": 37 / 114, "N_L/N_T": 24 / 37, "N_L/N_D": 24 / 114, "N_S/N_D": 12 / 114}
     page = texts(opened("pages/1_Corpora.py"))
