@@ -207,6 +207,16 @@ def test_tagger_is_trained_on_the_corpora_of_the_roles_with_the_chosen_options(p
     assert not app.expander[0].proto.expanded  # the form closes to make room for the run
 
 
+def test_a_test_set_from_another_window_is_left_out_of_pretraining_too(
+    parts: Parts, started: Started, seal: Seal
+) -> None:
+    app = opened(PAGE, {"training.kind": "pretrain"})
+    new = seal([labelled("Ada1 hires Corp9 today .")], "new test", labelled=True).fingerprint
+    corpora.set_role("test", new)
+    start(app.run())
+    assert started[0][1]["holdout"] == (parts["dev"], new)
+
+
 def test_a_wrong_entry_in_the_form_does_not_hide_the_run(parts: Parts, started: Started) -> None:
     tuned(parts, ("cancelled", {}))
     app = opened(PAGE, {"training.form": True, "training.finetune.seeds": "one"})

@@ -236,7 +236,10 @@ def _pretrain() -> dict[str, Any] | None:
         text = _text()
     with right:
         init = start_from("pretrain")
-        holdout = several("Never read", "training.pretrain.holdout", HELD, labelled=True, at_first=corpora.judged_by())
+        judged_by = corpora.judged_by()
+        # The key contains these corpora, so that a new dev or test set is left out too.
+        key = f"training.pretrain.holdout.{'.'.join(judged_by)}"
+        holdout = several("Never read", key, HELD, labelled=True, at_first=judged_by)
     if not text:
         st.info("Pick the text to pre-train on: the task corpus, a selection from the page Selection, or both.")
         return None
