@@ -286,6 +286,11 @@ def model(run_id: str) -> str:
     return str(models.folder(store().get(run_id)))
 
 
+def has_model(run_id: str) -> bool:
+    """Return True if the project holds a training's model. A user may have deleted it, or not exported it."""
+    return models.is_here(store().get(run_id))
+
+
 def loading(run_id: str) -> Mapping[str, str]:
     """Return {description: code that loads the model of a finished training}, for use without Winnow and with it."""
     folder = model(run_id)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from html import unescape
@@ -41,7 +42,9 @@ from core.tagging import view as training
 from core.tagging.config import FinetuneConfig
 from core.text.sentence import Entity, Prediction, Sentence, sentence_id
 from pages.ui.training import variants
+from pages.ui.training.live import NO_MODEL
 from pages.ui.widgets import plain
+from tests import finished
 from tests.conftest import Seal, sentence
 from tests.fake_models import ready_model
 from tests.finished import ARM_ROW, TIMED, fine_tuned, pretrained
@@ -215,6 +218,18 @@ def test_a_test_set_from_another_window_is_left_out_of_pretraining_too(
     corpora.set_role("test", new)
     start(app.run())
     assert started[0][1]["holdout"] == (parts["dev"], new)
+
+
+def test_page_names_the_folder_of_a_model_only_if_it_exists(home: Path) -> None:
+    """A project is usually exported without its models."""
+    run = finished.tuned(home, finished.corpora(home), "tiny", 0.6)
+    folder = run.artifacts / "model"
+    assert str(folder) in codes(opened(PAGE, run=run.id))
+    shutil.rmtree(folder)
+    app = opened(PAGE, run=run.id)
+    assert NO_MODEL in [info.value for info in app.info]
+    assert str(folder) not in " ".join(codes(app))
+    assert metrics(app)["Test score (F1)"]
 
 
 def test_a_wrong_entry_in_the_form_does_not_hide_the_run(parts: Parts, started: Started) -> None:
@@ -852,6 +867,7 @@ def test_finished_tagger_shows_its_scores_and_how_to_load_it(parts: Parts) -> No
     run = tuned(parts, *POINTS)
     folder = run.artifacts / "model"
     folder.mkdir()
+    (folder / "config.json").write_text("{}")
     (folder / "README.md").write_text("---\nlanguage: en\n---\n# A card of <img src=x>\n")
     sure = Calibration(temperature=1.75, entities=90, right=0.5, confidence=0.52, before=0.163, after=0.021)
     first = replace(sure, before=0.4, after=0.3)

@@ -362,7 +362,7 @@ def result(run_id: str) -> None:
             query={"run": run_id},
         )
     if kind in ("pretrain", "finetune"):
-        _model(run_id, training.model(run_id))
+        _model(run_id)
 
 
 def _pretrained(run_id: str) -> None:
@@ -472,7 +472,10 @@ def _confidence(run_id: str, tuned: FinetuneResult) -> None:
             KEPT,
             f"Precision and recall on the {terms.DEV.word} by minimum confidence, of the seed that was kept",
         )
-        st.caption("`--min-confidence 0.8`, added to the command below, leaves out entities with a lower confidence.")
+        if training.has_model(run_id):
+            st.caption(
+                "`--min-confidence 0.8`, added to the command below, leaves out entities with a lower confidence."
+            )
 
 
 def _experiment(run_id: str) -> None:
@@ -500,9 +503,15 @@ def _study(run_id: str) -> None:
     finding(results.finding(run_id))
 
 
-def _model(run_id: str, folder: str) -> None:
+NO_MODEL = "The model is not in this project: it was deleted, or left out of the project file. The scores are complete."
+
+
+def _model(run_id: str) -> None:
+    if not training.has_model(run_id):
+        st.info(NO_MODEL, icon=":material/link_off:")
+        return
     st.markdown("**The model** is in this folder:")
-    st.code(folder, language=None, wrap_lines=True)
+    st.code(training.model(run_id), language=None, wrap_lines=True)
     with st.expander("How to load it", icon=":material/code:"):
         for what, code in training.loading(run_id).items():
             st.markdown(f"**{what}**")
