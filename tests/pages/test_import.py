@@ -134,7 +134,7 @@ def test_file_that_cannot_be_imported_shows_the_reason_in_its_row_and_is_kept(
             raise ReadError(path.name, 3, "the schemes are mixed")
         return sniff(path, options)
 
-    monkeypatch.setattr("core.importing.intake.sniff", sniffed)
+    monkeypatch.setattr("core.importing.add.sniff", sniffed)
     app = dropped(**FILES)
     press(app, "corpora.use")
     assert "are mixed" in texts(app)
