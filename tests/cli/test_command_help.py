@@ -301,10 +301,11 @@ def test_ratios_of_sizes_follow_the_papers(home: Path, command: Command) -> None
     made = fill(home)
     for role in ("task", "domain", "train"):
         corpora.set_role(role, made[role].fingerprint)
-    origin = {"from": made["domain"].fingerprint}
-    by_run = {**origin, "run": "20260101-000000-select-abcd"}
+    origin: dict[str, object] = {"from": made["domain"].fingerprint}
+    by_run: dict[str, object] = {**origin, "run": "20260101-000000-select-abcd"}
     chosen = Library(home).subset(made["domain"], np.arange(12), name="S_C", origin=by_run)
-    for n, other in enumerate(({**by_run, "part": "task"}, {**origin, "where": {"year": ["1999"]}}, origin), 20):
+    others: list[dict[str, object]] = [{**by_run, "part": "task"}, {**origin, "where": {"year": ["1999"]}}, origin]
+    for n, other in enumerate(others, 20):
         Library(home).subset(made["domain"], np.arange(n), name=f"no selection {n}", origin=other)
     sizes = [(each.name, each.of) for each in corpora.ratios() if each.name == corpora.SELECTED]
     assert sizes == [("N_S/N_D", "S_C")], "parts, filtered corpora and corpora without leaks are no selections"
