@@ -7,7 +7,7 @@ Rebuilding).
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Literal, Self, get_args
@@ -409,26 +409,27 @@ def preview(
 def splits_of(train: Corpus, roles: Mapping[str, str], library: Library, store: RunStore) -> tuple[list[str], str]:
     """Return the fingerprints of the dev and test sets that belong to `train`, and a phrase for how they were found.
 
-    Three rules are tried in order: held-out sets of runs that trained on `train` or on a corpus that it was made from;
-    the dev and test sets of the page Corpora, if its training set is one of these corpora; corpora with the same name
-    except that dev or test replaces train. The first rule that finds a set is used. Return `([], "")` if no rule finds
-    one.
+    They are the held-out sets of runs that trained on `train` or on a corpus that it was made from, and the dev and
+    test sets of the page Corpora, if its training set is one of these corpora. If there are none, they are corpora with
+    the same name except that dev or test replaces train. Return `([], "")` if there are none either.
     """
     here = {corpus.fingerprint: corpus for corpus in library.list() if corpus.labelled}
     family = {corpus.fingerprint: corpus for corpus in _family(train, here)}
-    evidence = {
-        "held out in runs that trained on it": _of_runs(set(family), store),
-        "given as dev and test sets, on the page Corpora": [
+
+    def others(found: Iterable[str]) -> list[str]:
+        return [each for each in dict.fromkeys(found) if each in here and each not in family]
+
+    # Use both of these, because a run may have had a dev set only.
+    known = {
+        "held out in runs that trained on it": others(_of_runs(set(family), store)),
+        "given as dev and test sets, on the page Corpora": others(
             roles[role] for role in ("dev", "test") if role in roles and roles.get("train") in family
-        ],
-        "found by their names": [
-            other for other in here for corpus in family.values() if _named_as_part(corpus, here[other])
-        ],
+        ),
     }
-    for source, fingerprints in evidence.items():
-        if kept := [other for other in dict.fromkeys(fingerprints) if other in here and other not in family]:
-            return kept, source
-    return [], ""
+    if any(known.values()):
+        return others(chain.from_iterable(known.values())), ", or ".join(source for source in known if known[source])
+    named = others(other for other in here for corpus in family.values() if _named_as_part(corpus, here[other]))
+    return named, "found by their names" if named else ""
 
 
 def _family(train: Corpus, here: Mapping[str, Corpus]) -> Iterator[Corpus]:

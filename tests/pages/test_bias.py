@@ -229,6 +229,10 @@ def test_rebuild_holds_out_the_dev_and_test_sets_of_the_measured_corpus(home: Pa
     [field] = [field for field in app.multiselect if (field.key or "").startswith("bias.holdout")]
     assert sorted(field.value) == sorted(held)
     assert not app.button(key="bias.rebuild.start").disabled
+    tuned(home, {**trained, "train": other["train"], "test": other["dev"]}, "tiny", 0.5)
+    # The test set of Corpora is held out too, although no run was tested on it.
+    held = [trained["dev"].fingerprint, other["dev"].fingerprint, other["test"].fingerprint]
+    assert sorted(bias.splits_of(other["train"].fingerprint)[0]) == sorted(held)
 
 
 def labels(home: Path, name: str, n: int) -> Corpus:
