@@ -195,7 +195,7 @@ def _worth() -> HomeStep:
     asked = runs.of_corpora_in_use(runs.own("experiment", "study"))
     for run in asked:
         if run.state().active:
-            return HomeStep(name="worth", known="The experiment is running.", ready=False, run=run.id)
+            return HomeStep(name="worth", known=f"The {run.manifest.kind} is running.", ready=False, run=run.id)
         with suppress(WinnowError):
             if run.state().state == "succeeded":
                 again = {*LABELS, "task", "domain"} <= given.keys() and bool(find_out.again(run))
@@ -217,7 +217,8 @@ def _worth() -> HomeStep:
         "Not tested yet. Before an experiment starts, you see what it compares, its duration and what it can detect."
     )
     if asked and (how := UNFINISHED.get(asked[0].state().state)):
-        known = f"Not answered yet: the last experiment {how}. Resume it on the page Runs, or start a new one."
+        last = asked[0].manifest.kind
+        known = f"Not answered yet: the last {last} {how}. Resume it on the page Runs, or start a new one."
     return HomeStep(name="worth", known=known, ready=False)
 
 

@@ -216,6 +216,10 @@ def test_a_running_selection_or_experiment_is_described_as_running(seal: Seal, h
         assert "running" in home_steps.steps()[2].known
         assert not home_steps.steps()[3].ready
     assert "the last experiment was interrupted" in home_steps.steps()[2].known  # its process has ended
+    study = store().create("study", {"arms": ["none"]}, {}, versions={}, key="k")
+    with finished.as_running(study):
+        assert home_steps.steps()[2].known == "The study is running."
+    assert "the last study was interrupted" in home_steps.steps()[2].known
     recipe = KINDS["select"]
     options = {"task": marks["task"], "domain": marks["domain"], "strategy": "random"}
     with finished.as_running(register(recipe, recipe.config.parse(options), store())) as run:
