@@ -216,9 +216,9 @@ def _worth() -> HomeStep:
     known = (
         "Not tested yet. Before an experiment starts, you see what it compares, its duration and what it can detect."
     )
-    if asked and (how := UNFINISHED.get(asked[0].state().state)):
-        last = asked[0].manifest.kind
-        known = f"Not answered yet: the last {last} {how}. Resume it on the page Runs, or start a new one."
+    if asked and (how := UNFINISHED.get((state := asked[0].state()).state)):
+        last, ways = asked[0].manifest.kind, "Resume it on the page Training, or start a new one."
+        known = f"Not answered yet: the last {last} {how}. {ways if state.resumable else 'Start a new one.'}"
     return HomeStep(name="worth", known=known, ready=False)
 
 

@@ -26,6 +26,7 @@ from core.kinds import KINDS
 from core.projects import home_steps, removals, runs, titles
 from core.projects.home import store
 from core.runs import worker
+from core.runs.events import EventLog
 from core.runs.result import read as read_result
 from core.selection import insights, labelling
 from core.selection import prevalence_view as prevalence
@@ -215,11 +216,17 @@ def test_a_running_selection_or_experiment_is_described_as_running(seal: Seal, h
         assert home_steps.steps()[2].run in ("", run.id)
         assert "running" in home_steps.steps()[2].known
         assert not home_steps.steps()[3].ready
-    assert "the last experiment was interrupted" in home_steps.steps()[2].known  # its process has ended
+    known = home_steps.steps()[2].known  # its process has ended
+    assert "the last experiment was interrupted. Resume it on the page Training, or start a new one." in known
+    [button] = [each for each in opened("pages/5_Training.py", run=run.id).button if each.label == "Resume"]
+    assert not button.disabled
     study = store().create("study", {"arms": ["none"]}, {}, versions={}, key="k")
     with finished.as_running(study):
         assert home_steps.steps()[2].known == "The study is running."
     assert "the last study was interrupted" in home_steps.steps()[2].known
+    with EventLog(study.events_file) as log:
+        log.append("failed", {"error": "budgets: give at least one.", "permanent": True})
+    assert home_steps.steps()[2].known.endswith("the last study failed. Start a new one.")
     recipe = KINDS["select"]
     options = {"task": marks["task"], "domain": marks["domain"], "strategy": "random"}
     with finished.as_running(register(recipe, recipe.config.parse(options), store())) as run:
