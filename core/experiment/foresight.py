@@ -221,7 +221,8 @@ def with_times(config: ExperimentConfig, times: int) -> ExperimentConfig:
 def _seeds(config: ExperimentConfig, n: int) -> tuple[int, ...]:
     """Return n seeds: the seeds of the experiment, then the smallest unused numbers."""
     new = [seed for seed in range(1, n + len(config.seeds) + 1) if seed not in config.seeds]
-    return (*config.seeds, *new[: n - len(config.seeds)])
+    # An experiment that ended early may need fewer replicates than it planned.
+    return (*config.seeds, *new)[:n]
 
 
 def larger(config: ExperimentConfig) -> list[ExperimentConfig]:

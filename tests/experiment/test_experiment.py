@@ -253,6 +253,17 @@ def test_chance_and_detectable_gain_of_a_plan_have_the_same_spread(
     assert seen.plans[0].chance == pytest.approx(0.8, abs=0.03)
 
 
+@pytest.mark.parametrize("seeds", [(1, 2, 3, 4, 5, 6), (7, 2, 30, 4, 50, 6)])
+def test_repeated_experiment_has_the_asked_number_of_seeds_even_after_an_early_end(seeds: tuple[int, ...]) -> None:
+    splits = {split: split for split in ("task", "train", "dev", "test", "domain")}
+    config = ExperimentConfig.parse({**splits, "seeds": seeds, "looks": (2, 4, 6)})
+    for n in (3, 5, 6, 9):
+        again = foresight.repeated(config, n)
+        assert len(set(again.seeds)) == len(again.seeds) == n
+        assert again.seeds[:6] == seeds[:n]
+        assert again.looks in ((), (*again.looks[:-1], n))
+
+
 def test_taggers_of_one_replicate_count_as_one(home: Path, untrained: None) -> None:
     fill(home)
     options = {**OPTIONS, "repeat": "pipeline", "taggers": 2}
