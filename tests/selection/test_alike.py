@@ -77,3 +77,17 @@ def test_perplexity_is_independent_of_tokenisation(home: Path, cut: Tokens) -> N
     assert [10**each.total for each in parts] == pytest.approx(scores.tolist())
     mixed, of_mixed = scored("ngram-perplexity", raw, corpus(home, TREEBANK, "blanks"), labels)
     assert [10**each.total for each in of_mixed] == pytest.approx(mixed.tolist())
+
+
+def test_lengths_are_counted_by_one_rule(home: Path) -> None:
+    """The task corpus keeps its own tokens: 6 and 5 per sentence, where the domain corpus has 14 and 10."""
+    labelled = corpus(home, RAW, "blanks", ())
+    for domain in (corpus(home, RAW, "words"), labelled):
+        strategy = make_strategy("length-matched-random", {}, 0)
+        strategy.prepare({Role.TASK: Source(corpus=labelled), Role.DOMAIN: Source(corpus=domain)}, Silent())
+        assert (strategy.learned()["log_weight"] == 0).all()
+        _, explained = scored("length-matched-random", labelled, domain, labelled)
+        lengths = [14, 10] if domain is not labelled else [6, 5]
+        assert all(f"of about {n} tokens" in one.parts[0].name for one, n in zip(explained, lengths, strict=True))
+    scores, explained = scored("length-matched-random", labelled, corpus(home, RAW, "words"), labelled)
+    assert [parts.total for parts in explained] == pytest.approx(scores.tolist())

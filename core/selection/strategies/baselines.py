@@ -5,8 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from core.corpora.corpus import Corpus
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Role
+from core.selection.alike import WordsOf, own, retokenized, words_of
 from core.selection.base import Batch, Reads, Source, Strategy
 from core.selection.evidence import Arrays, Evidence, Part, Parts
 from core.stats.draws import uniform
@@ -47,7 +49,7 @@ class LengthMatchedRandom(Strategy):
     """Random sentences with T_C's distribution of lengths, a control for strategies that only match lengths.
 
     Sentences are drawn without replacement, with importance weights for 15 length bins, by Gumbel top-k (as in DSIR,
-    Xie et al. 2023).
+    Xie et al. 2023). The tokens of both corpora are counted by one rule (SOURCES.md, Words).
     """
 
     name: ClassVar[str] = "length-matched-random"
@@ -58,25 +60,29 @@ class LengthMatchedRandom(Strategy):
     trust: ClassVar[str] = "The control for strategies that favour long or short sentences."
 
     _log_weight: FloatArray  # (15,), one per length bin
+    _words: WordsOf
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         task, domain = sources[Role.TASK], sources[Role.DOMAIN]
-        lengths = task.corpus.lengths()
+        of_task, self._words = words_of([task.corpus, domain.corpus])
+        lengths = _lengths(task.corpus, of_task, report)
         share = _shares(lengths if task.keep is None else lengths[task.keep])
-        self._log_weight = np.log(share) - np.log(_shares(domain.corpus.lengths()))
+        self._log_weight = np.log(share) - np.log(_shares(_lengths(domain.corpus, self._words, report)))
 
     def score(self, batch: Batch) -> FloatArray:
-        lengths = np.array([len(sentence.tokens) for sentence in batch.sentences], dtype=np.int64)
+        lengths = np.array([len(self._words(sentence)) for sentence in batch.sentences], dtype=np.int64)
         result: FloatArray = self._log_weight[np.digitize(lengths, EDGES)] + gumbel(batch.ids, self.seed)
         return result
 
     def learned(self) -> Arrays:
-        return {"log_weight": self._log_weight}
+        """Return the log weights, and the flag `retokenized` if the tokens of D_C are not counted as stored."""
+        arrays = {"log_weight": self._log_weight}
+        return {**arrays, "retokenized": np.ones(1, np.bool_)} if self._words is retokenized else arrays
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
         """Return two parts: the log weight of the length, and noise (Gumbel top-k)."""
-        n = len(evidence.sentence.tokens)
+        n = len((retokenized if "retokenized" in evidence.model else own)(evidence.sentence))
         weight = evidence.model["log_weight"][np.digitize(n, EDGES)]
         likelier = f"log of how much more frequent sentences of about {n} tokens are in the task corpus"
         return Parts(parts=[Part(name=likelier, value=float(weight)), noise_of(evidence)])
@@ -98,6 +104,17 @@ def noise_of(evidence: Evidence) -> Part:
     return Part(
         name=f"random number of this sentence with seed {evidence.seed}", value=float(gumbel(id, evidence.seed)[0])
     )
+
+
+def _lengths(corpus: Corpus, words: WordsOf, report: Reporter) -> IntArray:
+    """Return the number of tokens of each sentence by the rule `words`, shape (n,)."""
+    if words is own and not corpus.labelled and corpus.tokens == "words":
+        return corpus.lengths()
+    counts = list[int]()
+    for batch in corpus.batches():
+        report.check()
+        counts += [len(words(sentence)) for sentence in batch]
+    return np.array(counts, dtype=np.int64)
 
 
 def _shares(lengths: IntArray) -> FloatArray:
