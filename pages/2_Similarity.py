@@ -37,6 +37,7 @@ SAMPLING = (
     "seed",
 )
 FINE = ("order", "skip_end", "tagger", "dimension", "window", "negative", "min_count", "skipgram_epochs", "workers")
+JOINED = "Only sources can be joined. Pick each corpus under **Sources to join into one** as a source too."
 NEEDS = "A comparison needs a task corpus and one or more source corpora."
 WORDS = (
     *(terms.TASK, terms.DOMAIN, terms.TOKEN, terms.SCORE),
@@ -99,6 +100,8 @@ def _setup() -> None:
         sent = submitted("Compare", "similarity.start", type="primary", icon=":material/balance:")
     if sent and not (options["target"] and options["source"]):
         st.info(NEEDS, icon=":material/arrow_upward:")
+    elif sent and not set(joined) <= set(options["source"]):
+        st.info(JOINED, icon=":material/arrow_upward:")
     elif sent:
         attach(runs.start("similarity", {**options, "together": _together(options["source"], joined)}), RUN)
         st.rerun()

@@ -67,6 +67,23 @@ def test_form_starts_from_the_roles_and_leaves_out_derived_corpora(
     assert SimilarityConfig.parse(dict(options)).cap_tokens == "equal"
 
 
+@pytest.mark.usefixtures("expert")
+def test_a_corpus_that_is_no_source_cannot_be_joined(
+    seal: Seal, started_runs: list[tuple[str, Mapping[str, Any]]]
+) -> None:
+    marks = [seal(lines(FRUIT, 30, n), name).fingerprint for n, name in enumerate(("task", "near", "far"))]
+    corpora.set_role("task", marks[0])
+    app = opened(PAGE)
+    app.multiselect(key="similarity.source").set_value(marks[1:2])
+    app.multiselect(key="similarity.together").set_value(marks[1:])
+    assert "Only sources can be joined" in press_labelled(app, "Compare").info[0].value
+    assert not started_runs
+    app.multiselect(key="similarity.source").set_value(marks[1:])
+    press_labelled(app, "Compare")
+    [(_, options)] = started_runs
+    assert options["together"] == ["1+2"]
+
+
 def test_comparison_shows_the_closest_source_first_and_no_name_as_markup(compared: str) -> None:
     app = well(opened(PAGE, {"similarity.command": True}))
     shown = texts(app)
