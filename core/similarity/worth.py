@@ -239,17 +239,18 @@ def _means(runs: Mapping[int, Sequence[float]], grid: Grid) -> FloatArray:
 
 def read_table(text: str, name: str = "the table") -> Pasted:
     """Read a pasted table. name: its name, for errors. Errors: ReadError, which names the line and says what to do."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    if len(lines) < 2:
-        raise ReadError(name, None, "has no rows; paste a header line and one line per target and source.")
+    lines = text.splitlines()
+    first = next((line for line in lines if line.strip()), "")
     # If two signs are equally frequent, prefer the tab and then the semicolon, because a number may contain a comma.
-    sign = max("\t;,", key=lines[0].count)
-    rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=sign, skipinitialspace=True)]
-    header = [cell.strip("\ufeff ") for cell in rows[0]]
+    reader = csv.reader(lines, delimiter=max("\t;,", key=first.count), skipinitialspace=True)
+    rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if "".join(row).strip()]
+    if len(rows) < 2:
+        raise ReadError(name, None, "has no rows; paste a header line and one line per target and source.")
+    header = [cell.strip("\ufeff ") for cell in rows[0][1]]
     columns = _columns(header, name)
     keys = [header[at] for at in columns.values()]
     cells: dict[tuple[str, str], dict[str, Cell]] = {}
-    for line, row in enumerate(rows[1:], 2):
+    for line, row in rows[1:]:
         if len(row) != len(header):
             raise ReadError(
                 name, line, f"has {len(row)} columns, but the header has {len(header)}; add or remove columns."

@@ -65,6 +65,7 @@ BAD = {
     "target,source,ppl\na,x,1\na,x,2": "line 3: lacks a target or a source, or repeats a pair",
     "target,source,ppl\na,,1\na,y,1": "line 2: lacks a target",
     "target,source,ppl\na,x,close\na,y,1": "line 2: ppl is 'close', which is not a number",
+    "\ntarget,source,ppl\n\na,x,1\n,,\n \na,y,close": "line 7: ppl is 'close'",
     "target,source,ppl\na,x,1e999\na,y,1": "line 2: ppl is '1e999', which is too large",
     "target;source;ppl\na;x;307,4\na;y;1": "line 2: ppl is '307,4', which is not a number",
     "target\tsource\tppl\tf1\na\tx\t1\t70.1 ± 0,43": "line 2: f1 is '70.1 ± 0,43', which is not a number",
