@@ -38,10 +38,11 @@ def comparable(task: str) -> bool:
         return False
 
 
-def newest(task: str, domain: str) -> Run | None:
-    """Return the newest run for T_C and D_C, both given by fingerprint, or None."""
+def newest(task: str, domain: str, *, finished: bool = False) -> Run | None:
+    """Return the newest run for T_C and D_C, both given by fingerprint, or None. finished: only finished runs."""
     wanted = {"task": task, "domain": domain}
-    return next((run for run in store().list("which-strategy") if wanted.items() <= run.manifest.inputs.items()), None)
+    listed = store().list("which-strategy", state="succeeded" if finished else None)
+    return next((run for run in listed if wanted.items() <= run.manifest.inputs.items()), None)
 
 
 def in_words(result: WhichStrategyResult) -> str:

@@ -479,6 +479,12 @@ def test_strategies_are_compared_on_request_and_the_best_one_is_used(
     shown = texts(app)
     for text in (which_view.in_words(found), which_view.basis(found), which_view.LIMIT, "71.0% (60.0% to 80.0%)"):
         assert text in shown
+    again = register(recipe, recipe.config.parse({**options, "budget": "20%"}), store())
+    with EventLog(again.events_file) as log:
+        log.append("started", {"pid": 2**22 + 1, "created": 0.0})
+    app = opened(SELECTION)
+    assert "ended without an error message" in texts(app)
+    assert which_view.in_words(found) in texts(app)  # a failed comparison does not hide an earlier one
     press(app, "selection.which.use")
     assert app.selectbox(key="selection.strategy").value == "knn"
     assert "selection.which.use" not in keys(app)

@@ -32,8 +32,9 @@ def which(options: Mapping[str, object], strategy: str) -> None:
         st.markdown(ABOUT)
         if run is not None and unfinished:
             run_panel(run.id, "selection.which.run")
-        elif run is not None:
-            _answer(read(run, WhichStrategyResult), strategy)
+        # A comparison that was cancelled or failed does not hide the answer of an earlier one.
+        if answered := view.newest(task, domain, finished=True):
+            _answer(read(answered, WhichStrategyResult), strategy)
         if not view.comparable(task):
             st.caption(f"The task corpus has fewer than {LEAST} sentences, too few to show which strategy finds more.")
         elif run is None or not run.state().active:
