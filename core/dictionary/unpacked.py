@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import zlib
 from pathlib import Path
 
 from core.errors import ReadError
@@ -18,7 +19,7 @@ def unpacked(path: Path) -> bytes:
         with path.open("rb") as raw:
             packed = {".gz": lambda: gzip.GzipFile(fileobj=raw), ".bz2": lambda: bz2.BZ2File(raw)}
             data = packed.get(path.suffix.lower(), lambda: raw)().read(MOST_BYTES + 1)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise ReadError(path.name, None, "cannot be unpacked; copy it again.") from error
     if len(data) > MOST_BYTES:
         raise ReadError(path.name, None, f"is larger than {MOST_BYTES / 1e6:.0f} MB; give a shorter list of names.")

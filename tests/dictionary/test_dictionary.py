@@ -168,6 +168,8 @@ FORGED = (  # (file, its bytes, words of the error)
     ("a.xlsx", b"PK\x03\x04", "is not a list of names"),
     ("a.txt.gz", gzip.compress(b"Bo\tPER\n")[:-9], "data are damaged"),
     ("a.pkl.gz", b"no gzip", "cannot be unpacked"),
+    ("a.pkl.gz", gzip.compress(b"Bo" * 99, mtime=0)[:10] + b"\xff" * 99, "cannot be unpacked"),
+    ("a.pkl.bz2", bz2.compress(b"Bo" * 99)[:20] + b"\xff" * 99, "cannot be unpacked"),
     ("a.pkl", pickle.dumps(Forged()), "not a pickle of plain lists"),
     ("a.pkl", pickle.dumps({"x": Forged()}, protocol=0), "not a pickle of plain lists"),
     ("a.pkl", pickle.dumps({"x": collections.OrderedDict(a=1)}), "not a pickle of plain lists"),
