@@ -15,7 +15,7 @@ from core.corpora import readers
 from core.corpora.corpus import Corpus
 from core.corpora.formats.ledger import ReadReport
 from core.corpora.readers import ReadOptions
-from core.errors import ConfigError
+from core.errors import ConfigError, Unfinished
 from core.files import read_object, write_atomic
 from core.importing.view import lists_of_names, roles
 from core.labelling import answers, queue, suggest, tasks
@@ -69,9 +69,12 @@ def corpus_of_run(run_id: str) -> str:
 def to_label(run_id: str) -> list[Task]:
     """Return the sentences to label of a finished run, in order.
 
-    Errors: RunError; CorpusError if the corpus was removed.
+    Errors: RunError; those of `purpose`; Unfinished; CorpusError if the corpus was removed.
     """
     run = store().get(run_id)
+    purpose(run_id)
+    if run.state().state != "succeeded":
+        raise Unfinished(f"{run_id}: has not finished, so it has no sentences yet; wait until it ends, or resume it.")
     queued = list(queue.read(run))
     corpus = library().find(corpus_of(run))
     sentences = corpus.take(np.array([each.row for each in queued], dtype=np.int64))

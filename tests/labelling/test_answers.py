@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from core.errors import ConfigError
 from core.importing import view as corpora
+from core.kind import register
+from core.kinds import KINDS
 from core.labelling import answers, queue, tasks, view
 from core.labelling.answers import Answer, Answers
 from core.projects import runs
@@ -389,7 +391,8 @@ def test_labels_of_two_annotators_count_if_they_agree_or_are_settled(queued: str
     view.answer(queued, [sent(10, 0, action="flag", client="b", annotator="Bo")])
     assert 0 not in view.answered(queued).labelled
     child = next(run.id for run in runs.listed("audit"))
-    assert "has no sentences to label" in command("label", "agreement", child)[2]
+    for words in (("agreement", child), ("export", child, "--output", "labels.conll")):
+        assert "has no sentences to label" in command("label", *words)[2]
     for name in ("settled", "x" * 41, "a\nb"):
         with pytest.raises(ConfigError, match="annotator's name"):
             view.answer(queued, [sent(0, 0, annotator=name)])
@@ -456,6 +459,14 @@ def test_a_text_that_is_two_sentences_without_blanks_is_not_guessed(seal: Seal, 
     file.write_text("".join(f"{token}\tO\n" for token in ("Nowhere", ",", "Bo", "pays", ".")), "utf-8")
     found = view.import_labels(run, file)
     assert (found.labelled, found.unknown) == (0, 1)
+
+
+def test_a_run_that_has_not_finished_says_so(queued: str, command: Command) -> None:
+    config = KINDS["queue"].config.parse({**store().get(queued).manifest.config, "n": 3})
+    waiting = register(KINDS["queue"], config, store()).id
+    code, _, problem = command("label", "export", waiting, "--output", "labels.conll")
+    assert code == 2
+    assert "has not finished, so it has no sentences yet" in problem
 
 
 def test_types_and_guidelines_are_kept_in_the_project(queued: str, home: Path) -> None:
