@@ -12,7 +12,7 @@ from core.errors import RunError, WinnowError
 from core.experiment import arms, view
 from core.experiment.config import ExperimentConfig
 from core.experiment.foresight import LARGER, SEVERAL
-from core.experiment.results import corpus_name, repeated, repetitions_to_settle
+from core.experiment.results import allowed_by_another, corpus_name, repeated, repetitions_to_settle
 from core.importing import view as corpora
 from core.projects import runs
 from core.projects.home import kept_per_home, library
@@ -212,14 +212,12 @@ def within(plan: Affordable, encoder: str = "") -> dict[str, object]:
 def again(run: Run) -> dict[str, object]:
     """Return the options of the same experiment with enough replicates for a verdict; {} if more would not help.
 
-    The new experiment reuses the replicates of the finished run. Also return {} if it would send sentences to another
-    computer and the run came in a project file, because another person then allowed that.
+    The new experiment reuses the replicates of the finished run. Also return {} for a run that only another person
+    allowed to send sentences to another computer.
     """
-    if run.manifest.kind != "experiment":
+    if run.manifest.kind != "experiment" or allowed_by_another(run.id):
         return {}
     config, n = ExperimentConfig.parse(dict(run.manifest.config)), repetitions_to_settle(run.id)
-    if config.llm.get("allow_host") and run.brought_file.exists():
-        return {}
     if n <= len(config.seeds) or config.cross or len(config.budgets) != 1 or len(_strategies(config)) != 1:
         return {}
     return repeated(run.id, n)

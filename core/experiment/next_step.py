@@ -58,10 +58,13 @@ def next_steps(run_id: str) -> Sequence[NextStep]:
 def deciding_options(run_id: str) -> Options:
     """Return the options of the larger experiment that would find the cheapest variant; {} if there is none.
 
+    Also return {} for a run that only another person allowed to send sentences to another computer.
     Errors: RunError, ConfigError.
     """
     way = results.board(run_id).cheapest
     if way is None or way.lines or not 1 < way.times <= MOST_TIMES or results.removed_inputs(run_id):
+        return {}
+    if results.allowed_by_another(run_id):
         return {}
     given = runs.get(run_id).manifest.config
     changed = foresight.with_times(ExperimentConfig.parse(dict(given)), way.times)

@@ -426,6 +426,16 @@ def removed_inputs(run_id: str) -> list[str]:
     return list(dict.fromkeys(name.partition(".")[0] for name in gone))
 
 
+def allowed_by_another(run_id: str) -> bool:
+    """Return True if the run came in a project file and may send sentences to another computer.
+
+    Only the sender of the file allowed that, so its options must not be used again without asking this user.
+    """
+    run = store().get(run_id)
+    llm = run.manifest.config.get("llm")
+    return run.brought_file.exists() and isinstance(llm, Mapping) and bool(llm.get("allow_host"))
+
+
 def missing(run_id: str) -> list[str]:
     """Return the missing inputs of a run, in words. Without these, the run cannot be repeated exactly."""
     run = store().get(run_id)

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from core.cli.main import main
 from core.errors import ConfigError
-from core.experiment import find_out
+from core.experiment import find_out, next_step, results
+from core.experiment.result import Cheapest, ExperimentResult
 from core.importing import view as corpora
 from core.kind import register
 from core.kinds import KINDS
@@ -25,7 +27,7 @@ from core.runs.run import BROUGHT
 from core.runs.store import Run
 from tests import finished
 from tests.conftest import ROOT, Seal
-from tests.pages.drawing import texts
+from tests.pages.drawing import TRAINING, keys, opened, texts
 
 Options = Mapping[str, Any]
 
@@ -141,17 +143,30 @@ def test_the_page_asks_before_it_resumes_an_imported_run(home: Path, seal: Seal)
         assert runs.state(run.id).attempts == 1
 
 
-def test_home_repeats_no_imported_experiment_that_sends_sentences_elsewhere(
+def test_no_imported_experiment_that_sends_sentences_elsewhere_is_offered_again(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def fills_in(**query: str) -> bool:
+        app = opened(TRAINING, {"training.kind": "experiment"}, **query)
+        return "training.experiment.latest" in keys(app)
+
     monkeypatch.setattr(find_out, "repetitions_to_settle", lambda run_id: 9)
     made = finished.corpora(home)
     host = {"llm": {"allow_host": "gpu-box"}}
+    result = ExperimentResult(leaderboard=[finished.ARM_ROW], curve=(), hours={})
     arms = ("none", "knn", "llm:qwen3@http://gpu-box:1/v1")
     marks = {role: corpus.fingerprint for role, corpus in made.items()}
     run = finished.finish(
-        home, "experiment", {**marks, "arms": arms, "encoder": "tiny", **host}, finished.constant({"leaderboard": []})
+        home, "experiment", {**marks, "arms": arms, "encoder": "tiny", **host}, finished.constant(result)
     )
-    assert find_out.again(run)["llm"] == host["llm"]  # here a user has agreed
-    with within(imported_copy().slug):
-        assert find_out.again(store().get(run.id)) == {}
+    for role, mark in marks.items():
+        corpora.set_role(role, mark)
+    open_question = replace(results.board(run.id), cheapest=Cheapest(line="", words="", times=2))
+    monkeypatch.setattr(results, "board", lambda run_id: open_question)
+    # Here the user has agreed.
+    assert find_out.again(run)["llm"] == next_step.deciding_options(run.id)["llm"] == host["llm"]
+    assert fills_in()
+    copy = imported_copy().slug
+    with within(copy):
+        assert find_out.again(store().get(run.id)) == next_step.deciding_options(run.id) == {}
+    assert not fills_in(project=copy)
