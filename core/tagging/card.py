@@ -197,18 +197,18 @@ def by_others(decodings: Mapping[str, float], last_layer: float | None = None, *
 def _confidence(config: FinetuneConfig, kept: SeedOutcome) -> str:
     if kept.dev.calibration is None:
         return ""
-    among = ""
-    if not kept.dev.calibration.fitted:
+    fitted, among = kept.dev.calibration.fitted, ""
+    if not config.within_bioes and config.network != "span":
+        among = (
+            f" {'The temperature was fitted' if fitted else 'The confidences are meant'} for decoding over all tag "
+            "sequences, as in training, so use `predict --no-constrained`. Without this option, confidences may be "
+            "wrong; `evaluate` reports their calibration error."
+        )
+    if not fitted:
         return (
             "\n## Confidence\n\nThe confidence of an entity is its probability under the tagger. No temperature was "
             f"fitted, because fewer than {FEWEST} entities were right on dev, or fewer than {FEWEST} were wrong. "
-            "`predict --min-confidence X` leaves out entities below X.\n"
-        )
-    if not config.within_bioes and config.network != "span":
-        among = (
-            " The temperature was fitted for decoding over all tag sequences, as in training, so use `predict "
-            "--no-constrained`. Without this option, confidences may be wrong; `evaluate` reports their calibration "
-            "error."
+            f"`predict --min-confidence X` leaves out entities below X.{among}\n"
         )
     return (
         "\n## Confidence\n\nThe confidence of an entity is its probability under the tagger, at a temperature of "
