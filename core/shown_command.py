@@ -1,5 +1,6 @@
 """Build the command line that repeats what a page does, so that the page can show it."""
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -79,7 +80,13 @@ def _where(made: Corpus) -> list[str]:
     """Return the options that filter a corpus; [] for a corpus that was not filtered."""
     where = made.origin.get("where")
     pairs = where.items() if isinstance(where, Mapping) else ()
-    return [part for name, values in pairs for value in values for part in ("--where", f"{name}={value}")]
+    return [part for name, values in pairs for value in values for part in ("--where", _where_item(name, value))]
+
+
+def _where_item(name: str, value: str) -> str:
+    """Return NAME=VALUE, in double quotes if the command line would split it or drop its last comma."""
+    pair = f"{name}={value}"
+    return f'"{pair}"' if re.search(r",(\s*[\w.-]+=|$)", pair) else pair
 
 
 def flag(name: str, *, on: bool = True) -> str:

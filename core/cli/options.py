@@ -19,9 +19,10 @@ from core.projects import runs
 Options = dict[str, object]
 Command = TypeVar("Command", bound=Callable[..., object])
 _YES_OR_NO = (bool, bool | None)
-# Separators of values and of NAME=VALUE pairs. COMMA does not split a value in double quotes, such as "Smith, J.txt".
-# COMMA_BEFORE_NAME does not split the value of `k=1,5`.
-COMMA, COMMA_BEFORE_NAME = re.compile(r',(?=(?:[^"]*"[^"]*")*[^"]*$)'), re.compile(r",(?=\s*[\w.-]+=)")
+# Separators of values and of NAME=VALUE pairs. Neither splits a value in double quotes, such as "Smith, J.txt".
+# COMMA_BEFORE_NAME does not split the value of `k=1,5` either.
+COMMA = re.compile(r',(?=(?:[^"]*"[^"]*")*[^"]*$)')
+COMMA_BEFORE_NAME = re.compile(COMMA.pattern + r"(?=\s*[\w.-]+=)")
 
 
 class _Corpus(click.ParamType[str]):
@@ -69,7 +70,7 @@ def several(context: click.Context, param: click.Parameter, typed: Sequence[str]
 
 def several_pairs(context: click.Context, param: click.Parameter, typed: Sequence[str]) -> tuple[str, ...]:
     """Return the NAME=VALUE pairs of a repeatable option, as `several` does. Here, values may contain commas."""
-    return tuple(part for text in typed for part in _parts(text, COMMA_BEFORE_NAME))
+    return tuple(_unquoted(part) for text in typed for part in _parts(text, COMMA_BEFORE_NAME))
 
 
 def _unquoted(text: str) -> str:

@@ -5,6 +5,7 @@ import itertools
 import json
 import random
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
@@ -190,6 +191,13 @@ def test_a_part_has_the_sentences_with_the_values_of_each_column(home: Path, tmp
     [made] = [each for each in corpora.listed() if each.name == "rows, Ulm, Nord"]
     assert len(made) == 6
     assert filter_command(made).endswith("corpus filter rows --where 'doc=Ulm, Nord'")
+    for value in ("Ulm,", "Ulm, b=c", "a, b", 'say "b"'):
+        whole = corpora.filtered(
+            added(lines(tmp_path / "one.jsonl", [{"text": value, "x": value}, {"text": "b", "x": "b"}])), {"x": [value]}
+        )
+        before = len(corpora.listed())
+        assert command(*shlex.split(filter_command(whole))[3:])[0] == 0
+        assert len(corpora.listed()) == before  # the same corpus
     for where, why in (
         ({"where": ["x"]}, "no column 'where'; its columns are doc, year"),
         ({"year": ["1999", "2020"]}, "no sentence of rows has '2020' in year"),
@@ -231,3 +239,22 @@ def test_a_further_column_may_be_named_group_doc_or_file(home: Path, tmp_path: P
     assert corpora.filter_values(labelled) == {"file": {"a.txt": 3, "b.txt": 3}}
     [sentences] = added(tmp_path / "cells.csv", doc_column="file", group_column="group").batches()
     assert (sentences[0].doc, sentences[0].group, sentences[0].columns) == ("a.txt", "g", ())
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_a_column_without_a_value_in_the_first_rows_is_kept(suffix: str, tmp_path: Path) -> None:
+    rows = [
+        {"text": f"Party {i} signed .", "client": "Ada" if i > 300 else None, "nothing": None, "year": 2001}
+        for i in range(400)
+    ]
+    path = tmp_path / f"a.{suffix}"
+    if suffix == "jsonl":
+        lines(path, rows)
+    else:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    corpus = added(path)
+    assert set(column_names(corpus)) == {"client", "year"}
+    assert corpora.filter_values(corpus)["client"] == {"Ada": 99}

@@ -225,10 +225,23 @@ def _short(text: str) -> str:
 
 
 def _others(rows: Sequence[Mapping[str, object]], *used: str | None) -> tuple[str, ...]:
-    """Return the further columns of a file: those with short values that are not in `used`, in the file's order."""
+    """Return the further columns of a file that are not in `used`, in the file's order.
+
+    Columns with short values come first if there are too many. A column that is empty in all of `rows` is kept too,
+    because it may have values in later rows.
+    """
     names = dict.fromkeys(name for row in rows for part in _parts(row) for name in part if isinstance(name, str))
-    kept = (name for name in names if name not in used and not name.startswith("_") and 0 < len(name) <= LONGEST_NAME)
-    return tuple(islice((name for name in kept if any(values_in(row, (name,)) for row in rows)), MOST_KEPT))
+    kept = [name for name in names if name not in used and not name.startswith("_") and 0 < len(name) <= LONGEST_NAME]
+    short = [name for name in kept if any(values_in(row, (name,)) for row in rows)]
+    empty = [name for name in kept if all(_is_empty(part.get(name)) for row in rows for part in _parts(row))]
+    chosen = {*islice((*short, *empty), MOST_KEPT)}
+    return tuple(name for name in kept if name in chosen)
+
+
+def _is_empty(value: object) -> bool:
+    return (
+        value is None or (isinstance(value, float) and isnan(value)) or (isinstance(value, str) and not value.strip())
+    )
 
 
 def place_in(record: Mapping[str, object]) -> tuple[str | None, int | None]:
