@@ -6,8 +6,7 @@ An experiment on the first sentences of conll2003 (Ma et al. 2023, Tables 3 and 
 PVI, L_C is rebuilt by it, and taggers are trained with and without. They are tested separately on `test`, `ood/oov` and
 `ood/cross_category`. Sized for two cores (one to three hours). The whole corpus needs a GPU: --train 0 --dev 0 --preset
 paper, with the taggers of `paper-bias` (Table 8). After a kill, the same command with the same --home resumes.
---counts writes a JSON line per arm, replicate and test set, with counts per sentence (rebuild.jsonl holds those of
-RESULTS.md).
+--counts writes a JSON line per arm, replicate and test set, with counts per sentence in the form of choosing.jsonl.
 """
 
 import argparse

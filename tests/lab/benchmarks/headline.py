@@ -1,4 +1,4 @@
-"""Compute what README's tables show of committed counts, from the .jsonl files in this folder.
+"""Compute what README's tables show of committed counts, from choosing.jsonl, label.jsonl and lines.jsonl.
 
     python -m tests.lab.benchmarks.headline
 
@@ -11,9 +11,6 @@ Rows about labels: the same for two ways of choosing 150 sentences to label, ove
 five starts, paired by start. Their intervals hold for other starts on the same test sets.
 
 Reference lines (`bench_lines`): test F1 of each replicate, from the counts of its predictions.
-
-Exchanged names (`bench_rebuild`): mean test F1 of both variants, and their difference with its 95% interval, paired by
-replicate.
 """
 
 import json
@@ -29,9 +26,8 @@ from scipy.special import stdtrit
 from scipy.stats import nct
 from scipy.stats import t as student
 
-from core.results import Evaluation
 from core.stats import sequential
-from core.stats.bootstrap import Difference, compare
+from core.stats.bootstrap import compare
 from core.stats.pooled import Estimate, pooled
 from core.stats.power import power
 from core.stats.spread import of_estimate
@@ -40,9 +36,7 @@ from tests.lab.benchmarks.bench_choosing import CLAIM, CONTROL, GROUNDS, LINES, 
 
 EFFECT = 1.0  # points
 COUNTS = Path(__file__).with_name("lines.jsonl")
-REBUILT = Path(__file__).with_name("rebuild.jsonl")
 LABEL_PAIRS = (("queue", "random"), ("queue", "selection"), ("queue", "similarity"))
-COPIES = "copies:dataaug"  # as many unchanged copies of sentences as `dataaug` adds
 Interval = tuple[float, float]
 
 
@@ -151,30 +145,12 @@ def line_f1() -> dict[tuple[str, str], list[float]]:
     return found
 
 
-def rebuilt_rows() -> dict[tuple[str, str, str], Difference]:
-    """Return {(test set, variant, compared with): difference}, as `bench_rebuild` wrote the counts."""
-    found: dict[tuple[str, str], list[Evaluation]] = defaultdict(list)
-    for line in map(json.loads, REBUILT.read_text(encoding="utf-8").splitlines()):
-        table = unpacked({"gold": line["gold"], "arms": {line["arm"]: line}}, line["arm"])
-        found[line["test"], line["arm"]].append(table)
-    pairs = (("dataaug", "none"), ("dataaug", COPIES), (COPIES, "none"))
-    tests = dict.fromkeys(test for test, _ in found)
-    return {
-        (test, *pair): compare(*(found[test, arm] for arm in pair), same_seeds=True) for test in tests for pair in pairs
-    }
-
-
 def main() -> None:
     for (arm, other), told in label_rows().items():
         low, high = told.interval
         print(
             f"labels    {arm} against {other}: {told.f1:.1f} against {told.other:.1f}, {told.delta:+.1f} "
             f"[{low:+.1f}, {high:+.1f}], power to detect +{EFFECT:g}: {100 * told.power:.0f} in 100"
-        )
-    for (test, arm, other), gap in rebuilt_rows().items():
-        print(
-            f"{test} {arm} against {other}: {mean(gap.system):.1f} against {mean(gap.other):.1f}, {gap.delta:+.1f} "
-            f"[{gap.lo:+.1f}, {gap.hi:+.1f}]"
         )
     for (ground, line), f1s in line_f1().items():
         print(f"{ground:<12} {line}: {' '.join(f'{f1:.1f}' for f1 in f1s)}, mean {mean(f1s):.1f}")
