@@ -87,6 +87,17 @@ def test_drawn_sentences_become_a_dev_and_a_test_set_unless_one_is_in_use(roles:
     assert "<i>" not in texts(app)
 
 
+def test_both_drawn_sets_are_undone_together(roles: dict[str, str]) -> None:
+    before = corpora.roles()
+    assert not before.keys() & {"dev", "test"}
+    run = runs.execute("draw", {"task": roles["domain"], "n": 8}).id
+    labelling.answer(run, [sent(n, n, (1, 2, "PARTY")) for n in range(8)])
+    press(opened(PAGE, run=run), "label.seal")
+    assert corpora.roles().keys() == {*before, "dev", "test"}
+    corpora.undo_roles()
+    assert corpora.roles() == before
+
+
 def test_the_latest_tagger_is_trained_again_and_scores_are_shown_by_size(
     trained: Names, seal: Seal, started_runs: StartedRuns
 ) -> None:

@@ -138,11 +138,11 @@ def _trained(run_id: str) -> None:
 def _measuring(run_id: str) -> None:
     made = labelling.measuring_sets(run_id)
     held = corpora.roles()
-    words = []
-    for role, corpus in zip(("dev", "test"), made, strict=True):
-        if role not in held:
-            corpora.set_role(role, corpus.fingerprint)
-        words.append(f"{plain(corpus.name)} ({count(len(corpus), 'sentence')})")
+    if free := {
+        role: corpus.fingerprint for role, corpus in zip(("dev", "test"), made, strict=True) if role not in held
+    }:
+        corpora.set_roles(free)
+    words = [f"{plain(corpus.name)} ({count(len(corpus), 'sentence')})" for corpus in made]
     stays = " and ".join(role for role in ("dev", "test") if role in held)
     kept = f" The {stays} set in use stays. You can change it on the page Corpora." if stays else ""
     st.success(f"Stored: {' and '.join(words)}.{kept}", icon=":material/check:")
@@ -151,8 +151,8 @@ def _measuring(run_id: str) -> None:
 def _corrected(run_id: str) -> None:
     changed = labelling.roles_of_reviewed(run_id)
     made = labelling.corrected(run_id)
-    for role in changed:
-        corpora.set_role(role, made.fingerprint)
+    if changed:
+        corpora.set_roles(dict.fromkeys(changed, made.fingerprint))
     use = f", now the {' and '.join(changed)} set" if changed else ""
     st.success(f"{plain(made.name)}: {count(len(made), 'sentence')}{use}.", icon=":material/check:")
 
