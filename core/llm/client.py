@@ -77,8 +77,9 @@ class Client:
                 status, data = response.status, response.read(MOST_BYTES + 1)
         except (ConnectionRefusedError, socket.gaierror) as error:
             raise _nothing_at(self.server) from error
-        except (OSError, HTTPException):
-            return Reply(problem=TIME_OUT if connection.stopped else LOST, again=True)
+        except (OSError, HTTPException) as error:
+            late = connection.stopped or isinstance(error, TimeoutError)  # The socket may end before the timer.
+            return Reply(problem=TIME_OUT if late else LOST, again=True)
         finally:
             timer.cancel()
             connection.close()

@@ -43,7 +43,8 @@ def store_of(folder: Path) -> RunStore:
     """Return the store of the runs in a project's folder."""
     kept = kept_store(folder)
     # The folder is missing if the project was removed, perhaps by another process, and a new one got the same slug.
-    kept.folder.mkdir(parents=True, exist_ok=True)
+    if not kept.folder.is_dir():
+        kept.folder.mkdir(parents=True, exist_ok=True)
     return kept
 
 

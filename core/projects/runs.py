@@ -288,8 +288,11 @@ def go_on(run_id: str, listener: Callable[[Event], None] | None = None, *, agree
     """Resume a run in this process and return its result. listener: see `execute`. agreed, errors: see `resume`."""
     ready()
     run = store().get(run_id)
+    unfinished = run.state().state != "succeeded"
+    if unfinished:
+        refuse_download(run.manifest.config)
     work = work_of(run, KINDS)
-    if run.state().state != "succeeded":
+    if unfinished:
         _settle_consent(run, agreed)
         if not run.lock.held():  # otherwise `worker.execute` refuses
             note("resume", runs=[run_id])

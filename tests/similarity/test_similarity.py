@@ -320,7 +320,7 @@ def test_joined_sources_do_not_get_the_f1_of_one_of_them(
     sources = (piles["fruit"], piles["metal"], piles["metal-task"])
     run_id = made(piles, source=sources, together=("1+3",), measure=("tvc",)).id
     monkeypatch.setattr(similarity, "own_outcomes", lambda grid, boards, names: [names])
-    (names,) = similarity.own_f1(run_id)
+    names: object = next(iter(similarity.own_f1(run_id)))
     assert names == {"metal": "metal", piles["metal"]: "metal"}
 
 

@@ -218,7 +218,8 @@ def options(kind: str) -> dict[str, Any] | None:
 def _latest_settings() -> None:
     """Offer to fill in the settings of the newest finished experiment on these corpora, to use its runs again."""
     finished = runs.of_corpora_in_use(runs.own("experiment", state="succeeded"))
-    if latest := next((run for run in finished if not results.removed_inputs(run.id)), None):
+    usable = (run for run in finished if not (results.removed_inputs(run.id) or results.allowed_by_another(run.id)))
+    if latest := next(usable, None):
         st.button(
             "Fill in the settings of the latest experiment",
             key="training.experiment.latest",
