@@ -176,8 +176,8 @@ class AssistResult:
 class SweepPoint:
     """F1 per seed at one threshold, in percent.
 
-    threshold: 0 stands for the primary corpus alone. The largest threshold, 10 or more, stands for the whole assisting
-    corpus. split: set that F1 was measured on.
+    threshold: 0 means the primary corpus alone, and the largest threshold, at least 10, the whole assisting corpus.
+    split: set that F1 was measured on.
     """
 
     threshold: float

@@ -227,8 +227,8 @@ def _short(text: str) -> str:
 def _others(rows: Sequence[Mapping[str, object]], *used: str | None) -> tuple[str, ...]:
     """Return the further columns of a file that are not in `used`, in the file's order.
 
-    Columns with short values come first if there are too many. A column that is empty in all of `rows` is kept too,
-    because it may have values in later rows.
+    A column that is empty in all of `rows` is kept too, because it may have values in later rows. If there are more
+    than `MOST_KEPT` columns, empty ones are left out first.
     """
     names = dict.fromkeys(name for row in rows for part in _parts(row) for name in part if isinstance(name, str))
     kept = [name for name in names if name not in used and not name.startswith("_") and 0 < len(name) <= LONGEST_NAME]

@@ -161,7 +161,7 @@ def _controls(run_id: str, state: RunState, key: str) -> None:
         st.empty()  # Remove Cancel at once, before the rest of the page is drawn.
     else:
         at = runs.place(run_id).on
-        own = f"{key}.{run_id}"  # What the user answers for one run must not count for another.
+        own = f"{key}.{run_id}"  # Place and consent are asked for each run separately.
         on = "" if at == "local" else where(own, at)
         agreed = _agreed(run_id, own)
         if pressed("Resume", f"{key}.resume", icon=":material/resume:", type="primary", disabled=not agreed):
