@@ -3,6 +3,7 @@
 Copies are deleted after the import, or after a day without use. The size and paths of unpacked files are limited.
 """
 
+import fcntl
 import json
 import os
 import shutil
@@ -28,27 +29,76 @@ _LONGEST = 200
 _LONGEST_PATH, _DEEPEST = 1_000, 40
 _BLOCK = 1 << 20
 STALE = 24 * 3600  # number of seconds without use after which a copy is deleted
+# {folder of an archive's files: descriptor of its lock file}. A process locks each folder until it deletes the folder
+# or ends, so that another import of the same archive does not delete files that are still read.
+_locks: dict[Path, int] = {}
 
 
 def unpacked(path: Path, wanted: Callable[[Path], bool]) -> tuple[Path, Mapping[str, str]]:
     """Unpack an archive unless it is unpacked already. Return its folder, and {name: reason} for files left out.
 
+    No other process deletes the folder until this process calls `forget_unpacked` or ends.
+
     wanted: function that returns True for a file that should be unpacked. Errors: ReadError if the archive is damaged,
     protected by a password or a zip bomb; PathError.
     """
     folder = place(path)
-    if not (folder / _LEFT_OUT).exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        draft = folder.with_name(f"{folder.name}.{os.getpid()}.part")
-        try:
-            draft.mkdir(parents=True)
-            left_out = _unpack(path, draft, wanted)
-            # Write this file last. If it exists, the whole archive was unpacked.
-            write_atomic(draft / _LEFT_OUT, json.dumps(left_out).encode())
-            draft.rename(folder)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+    _lock(folder, fcntl.LOCK_SH)
+    while not (folder / _LEFT_OUT).exists():
+        # Another process may unpack the same archive now, or may delete its files between the two locks.
+        _lock(folder, fcntl.LOCK_EX)
+        if not (folder / _LEFT_OUT).exists():
+            _unpack_to(folder, path, wanted)
+        _lock(folder, fcntl.LOCK_SH)
     return folder, {name: str(why) for name, why in (read_object(folder / _LEFT_OUT) or {}).items()}
+
+
+def _unpack_to(folder: Path, path: Path, wanted: Callable[[Path], bool]) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    draft = folder.with_name(f"{folder.name}.{os.getpid()}.part")
+    try:
+        draft.mkdir(parents=True)
+        left_out = _unpack(path, draft, wanted)
+        # Write this file last. If it exists, the whole archive was unpacked.
+        write_atomic(draft / _LEFT_OUT, json.dumps(left_out).encode())
+        draft.rename(folder)
+    except BaseException:
+        _delete(folder)
+        raise
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _lock_file(folder: Path) -> Path:
+    return folder.with_suffix(".lock")
+
+
+def _lock(folder: Path, mode: int) -> None:
+    """Lock an archive's folder for this process, or change the lock that it has.
+
+    mode: LOCK_SH to read, LOCK_EX to write. Errors: BlockingIOError if the mode includes LOCK_NB and another process
+    has a lock that excludes it.
+    """
+    file = _lock_file(folder)
+    while True:
+        if folder not in _locks:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            _locks[folder] = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(_locks[folder], mode)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(_locks[folder]), file.stat()):
+                return
+        # Another process deleted the file while this process waited.
+        os.close(_locks.pop(folder))
+
+
+def _delete(folder: Path) -> None:
+    """Delete an archive's folder unless another process reads it. Release this process's lock."""
+    with suppress(BlockingIOError):
+        _lock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+        _lock_file(folder).unlink(missing_ok=True)
+    os.close(_locks.pop(folder))
 
 
 def place(path: Path) -> Path:
@@ -135,10 +185,12 @@ def keep_only(path: Path, home: Path, names: Collection[str]) -> None:
 
 
 def forget_unpacked(path: Path) -> None:
-    """Delete the unpacked files of an archive, or of each archive in a folder."""
+    """Delete the unpacked files of an archive, or of each archive in a folder, unless another process reads them."""
     for archive in filter(_is_archive, _files(path) if path.is_dir() else [path]):
         with suppress(PathError):
-            shutil.rmtree(place(archive), ignore_errors=True)
+            folder = place(archive)
+            if folder in _locks or folder.exists():
+                _delete(folder)
 
 
 def _is_archive(file: Path) -> bool:

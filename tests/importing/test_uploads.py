@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
+from zipfile import ZipFile
 
 import pytest
 
@@ -273,3 +274,48 @@ def test_one_unreadable_file_of_several_is_left_out_with_its_reason(
     with pytest.raises(ReadError, match=r"deed\.txt: not a text file but a picture"):
         runs.execute("add", {"path": str(tmp_path / "deed.txt"), "others": (words[0],)})
     assert (corpora.listed(), list((home / "uploads").iterdir())) == (before, [])
+
+
+def zipped(folder: Path, **files: str) -> Path:
+    """Write a zip archive of text files. files: {name without extension: text}."""
+    with ZipFile(folder / "matter.zip", "w") as archive:
+        for name, text in files.items():
+            archive.writestr(f"{name}.txt", text)
+    return folder / "matter.zip"
+
+
+READER = """
+import sys
+from pathlib import Path
+from core.corpora.uploads import unpacked
+
+print(unpacked(Path(sys.argv[1]), lambda file: True)[0], flush=True)
+sys.stdin.read()
+"""
+
+
+def test_two_imports_of_one_archive_leave_each_other_their_files(home: Path, tmp_path: Path) -> None:
+    path = zipped(tmp_path, train="A clause .\n", dev="A lease .\n")
+    with subprocess.Popen(
+        [sys.executable, "-c", READER, str(path)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdin
+        assert other.stdout
+        folder = Path(other.stdout.readline().strip())
+        runs.execute("add", {"path": str(path), "part": "dev"})
+        assert {file.name for file in folder.glob("*.txt")} == {"train.txt", "dev.txt"}
+        other.stdin.close()
+    runs.execute("add", {"path": str(path), "part": "train"})
+    assert not list((home / "unpacked").iterdir())
+
+
+def test_two_processes_that_unpack_one_archive_wait_for_each_other(home: Path, tmp_path: Path) -> None:
+    path = zipped(tmp_path, **{f"part-{i}": "A clause .\n" for i in range(500)})
+    words = [sys.executable, "-c", READER, str(path)]
+    others = [
+        subprocess.Popen(words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    folders = {Path(other.communicate(timeout=60)[0].strip()) for other in others}
+    assert [other.returncode for other in others] == [0, 0, 0]
+    [folder] = folders
+    assert len(list(folder.glob("*.txt"))) == 500
