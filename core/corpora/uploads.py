@@ -163,9 +163,10 @@ def _refusal(inside: PurePosixPath, target: Path, wanted: Callable[[Path], bool]
 
 
 def forget(path: Path, home: Path) -> None:
-    """Delete an upload. A path outside of `home/uploads` is not deleted."""
+    """Delete an upload and the unpacked files of its archives. A path outside of `home/uploads` is not deleted."""
     uploads = (home / "uploads").resolve()
     if path.resolve().is_relative_to(uploads) and path.resolve() != uploads:
+        forget_unpacked(path)  # their place depends on the archive, so it must still exist
         with suppress(FileNotFoundError):  # another process may have deleted the copy already
             shutil.rmtree(path.parent if path.parent.resolve() != uploads else path)
 
@@ -181,6 +182,7 @@ def keep_only(path: Path, home: Path, names: Collection[str]) -> None:
             needed = {str(name), str(name.with_suffix(".txt"))} & set(names)
             within = f"{name.with_suffix('')}/"
             if not needed and not (_is_archive(file) and any(each.startswith(within) for each in names)):
+                forget_unpacked(file)
                 file.unlink(missing_ok=True)
 
 

@@ -284,6 +284,20 @@ def zipped(folder: Path, **files: str) -> Path:
     return folder / "matter.zip"
 
 
+@pytest.mark.parametrize("kind", ["add", "intake"])
+@pytest.mark.parametrize("text", ["Zyxname1 pays .\n", "\n\n"])
+def test_an_import_deletes_the_unpacked_files_of_an_uploaded_archive(
+    kind: str, text: str, home: Path, tmp_path: Path
+) -> None:
+    token = upload("matter.zip", zipped(tmp_path, a=text, b=text).read_bytes())
+    options = {"domain": ("a.txt", "b.txt")} if kind == "intake" else {}
+    with pytest.raises(WinnowError) if text.isspace() else nullcontext():
+        runs.execute(kind, {"path": str(uploads.spooled(token)), "move": True, **options})
+    for token in uploads.waiting():
+        uploads.discard(token)
+    assert list((home / "unpacked").iterdir()) == list((home / "uploads").iterdir()) == []
+
+
 READER = """
 import sys
 from pathlib import Path
