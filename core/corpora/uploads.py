@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 from zipfile import ZipFile, ZipInfo
 
 from core.corpora.documents.office import opened_zip
@@ -20,6 +21,9 @@ from core.errors import PathError
 from core.files import read_object, write_atomic
 from core.paths import home, opened
 from core.shown import shown
+
+if TYPE_CHECKING:
+    from core.runs.store import RunStore
 
 MAX_UNPACKED = 2 << 30  # maximum size of all files in an archive together, unpacked, in bytes
 _LEFT_OUT = ".left-out.json"
@@ -215,10 +219,19 @@ def still_needed(path: Path) -> None:
         os.utime(path if path.is_dir() else path.parent)
 
 
-def sweep(home: Path) -> None:
-    """Delete abandoned uploads, and unfinished corpora, runs and exports of killed processes."""
+def read_now(store: "RunStore") -> set[object]:
+    """Return the paths that active imports read, or will read when they start."""
+    return {run.manifest.config.get("path") for run in store.list("add", "intake") if run.state().active}
+
+
+def sweep(home: Path, store: "RunStore") -> None:
+    """Delete abandoned uploads, and unfinished corpora, runs and exports of killed processes.
+
+    An upload whose import waits in the queue is kept.
+    """
+    kept = {Path(str(path)) for path in read_now(store)}
     for path in [*(home / "uploads").glob("*"), *_drafts(home)]:
-        if is_stale(path):
+        if is_stale(path) and kept.isdisjoint((path, *path.glob("*"))):
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 

@@ -29,6 +29,7 @@ from core.models import hub
 from core.models.vocabulary_fit import SAMPLE, coverage, unknown_warning
 from core.paths import user_path
 from core.reporter import Reporter
+from core.runs.store import RunStore
 from core.shown import count, in_utf8, shown
 from core.text.sentence import Sentence
 from core.text.words import Marks, unspaced
@@ -143,7 +144,7 @@ def _imported(config: AddConfig, job: Job) -> AddResult:
     finally:
         for each in (path, *map(Path, config.others)):
             forget_unpacked(each)
-        sweep(job.home)
+        sweep(job.home, RunStore(job.home))
 
 
 class _Scripts:

@@ -132,7 +132,7 @@ def called(path: Path) -> str:
 
 def waiting() -> dict[str, str]:
     """Return {token: name} of the uploads that no active run is importing, newest first."""
-    reads = _read_now()
+    reads = uploads.read_now(store())
     folders = sorted((home() / "uploads").glob("*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
     held = {folder: sorted(folder.glob("*")) for folder in folders}
     return {
@@ -142,18 +142,13 @@ def waiting() -> dict[str, str]:
     }
 
 
-def _read_now() -> set[object]:
-    """Return the paths that active imports read."""
-    return {run.manifest.config.get("path") for run in store().list("add", "intake") if run.state().active}
-
-
 def discard(token: str) -> None:
     """Delete an upload. Also delete all uploads that were not used for a day.
 
     An upload that an active run reads is kept; another window may have started its import.
     """
     path, folder = spooled(token), home() / "uploads" / token
-    if _read_now().isdisjoint({str(folder), str(path)}):
+    if uploads.read_now(store()).isdisjoint({str(folder), str(path)}):
         uploads.forget_unpacked(path)
         shutil.rmtree(folder)
-    uploads.sweep(home())
+    uploads.sweep(home(), store())

@@ -368,7 +368,7 @@ def sweep() -> None:
 
 
 def _sweep() -> None:
-    uploads.sweep(home())
+    uploads.sweep(home(), store())
     for run in store().list():
         if run.cancel_file.exists() and run.state().active:
             launch.see_to_end(run)

@@ -22,7 +22,7 @@ from core.importing import view as corpora
 from core.importing.result import AddResult
 from core.kind import register
 from core.kinds import KINDS
-from core.projects import runs
+from core.projects import removals, runs
 from core.runs.events import Event
 from core.runs.result import read as read_result
 from core.runs.store import RunStore
@@ -333,3 +333,13 @@ def test_two_processes_that_unpack_one_archive_wait_for_each_other(home: Path, t
     assert [other.returncode for other in others] == [0, 0, 0]
     [folder] = folders
     assert len(list(folder.glob("*.txt"))) == 500
+
+
+@pytest.mark.parametrize(("kind", "options"), [("add", {"move": True}), ("intake", {"domain": ("x.txt",)})])
+def test_an_upload_whose_import_waits_for_days_is_kept(kind: str, options: dict[str, object], home: Path) -> None:
+    token = upload("x.txt", b"A clause .\n", age=DAYS)
+    config = KINDS[kind].config.parse({"path": str(uploads.spooled(token)), **options})
+    with as_running(register(KINDS[kind], config, RunStore(home))):
+        removals.sweep()
+        add(upload("y.txt", b"A lease .\n"))
+    assert uploads.waiting() == {token: "x.txt"}
