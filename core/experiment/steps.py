@@ -30,6 +30,7 @@ from core.selection.strategies.gazetteer import Gazetteer
 from core.similarity.base import capped
 from core.stats import more_labels
 from core.tagging.config import FinetuneConfig
+from core.tagging.estimate import Text, balanced, mlm_steps
 
 # Number of sentences of D_C that no arm trains on, so that forgetting can be measured on them.
 GENERAL = 500
@@ -346,13 +347,21 @@ class Stages:
         cells = [cell for cell in config.cells if cell.arm.pretrains]
         # Ignore variants that train on all of D_C: otherwise all other variants would repeat their text many times.
         some = [cell for cell in cells if cell.arm.budget != WHOLE] or cells
-        read = [[self.job.corpus(ref) for ref in self.read(cell, selects.get(cell))] for cell in some]
         settings = config.mlm_settings
+        texts = [self._an_epoch(self.read(cell, selects.get(cell))) for cell in some]
+        own = [(text, *mlm_steps(settings, text, pieces)) for text in texts]
         if kind == "steps":
-            most = max((sum(map(len, corpora)) for corpora in read), default=0)
-            return {"max_steps": settings.full_steps(most)}
-        tokens = max((sum(corpus.n_tokens for corpus in corpora) for corpora in read), default=0)
-        return {"max_pieces": round(settings.n_epochs * tokens * pieces)}
+            return {"max_steps": max((steps for _, steps, _ in own), default=0)}
+        return {"max_pieces": max((round(epochs * text.tokens * pieces) for text, _, epochs in own), default=0)}
+
+    def _an_epoch(self, references: Sequence[str]) -> Text:
+        """Return what an epoch of MLM on these corpora reads."""
+        corpora = [self.job.corpus(reference) for reference in references]
+        task, others = (
+            Text(sentences=sum(map(len, part)), tokens=sum(corpus.n_tokens for corpus in part))
+            for part in (corpora[:1], corpora[1:])
+        )
+        return balanced(self.config.mlm_settings, task, others)
 
     def read(self, cell: Cell, select: Run | None) -> tuple[str, ...]:
         """Return the fingerprints of the corpora on which a variant runs MLM. select: its selection, if it has one."""

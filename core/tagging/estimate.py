@@ -219,13 +219,21 @@ class Estimate:
     most: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """Size of a text that is read in an epoch of masked language modelling."""
+
+    sentences: int
+    tokens: float
+
+
 def mlm(speed: Speed, settings: MlmSettings, *, sentences: int, tokens: float, held_out: int) -> Estimate:
     """Estimate the time of masked language modelling.
 
     sentences, tokens: number of training sentences and tokens per epoch, see `balanced`. held_out: number of sentences
     on which the held-out loss is computed.
     """
-    steps, epochs = _mlm_steps(settings, sentences, tokens, speed.pieces)
+    steps, epochs = mlm_steps(settings, Text(sentences=sentences, tokens=tokens), speed.pieces)
     pieces = epochs * tokens * speed.pieces
     trained = steps * speed.a + pieces * speed.b
     head = 0 if speed.has_head else trained / max(epochs, 1) * FORWARD
@@ -237,22 +245,14 @@ def mlm(speed: Speed, settings: MlmSettings, *, sentences: int, tokens: float, h
     return Estimate(expected=seconds, most=seconds)
 
 
-def _mlm_steps(settings: MlmSettings, sentences: int, tokens: float, pieces: float) -> tuple[int, float]:
-    """Return the number of optimizer steps and of epochs. pieces: word pieces per token."""
-    rows = math.ceil(tokens * pieces / PACKED) if settings.packed else sentences
+def mlm_steps(settings: MlmSettings, text: Text, pieces: float) -> tuple[int, float]:
+    """Return the number of optimizer steps and of epochs. text: what an epoch reads. pieces: word pieces per token."""
+    rows = math.ceil(text.tokens * pieces / PACKED) if settings.packed else text.sentences
     an_epoch = max(math.ceil(rows / settings.batch_size), 1)
     steps = settings.steps(rows)
     if settings.max_pieces:
-        steps = math.ceil(settings.max_pieces * an_epoch / max(tokens * pieces, 1.0))
+        steps = math.ceil(settings.max_pieces * an_epoch / max(text.tokens * pieces, 1.0))
     return steps, steps / an_epoch
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
-    """Size of a text that is read in an epoch of masked language modelling."""
-
-    sentences: int
-    tokens: float
 
 
 def balanced(settings: MlmSettings, task: Text, others: Text) -> Text:
@@ -447,7 +447,7 @@ def _pretrain(config: PretrainConfig, library: Library) -> Work:
         return mlm(speed, config, sentences=read.sentences, tokens=read.tokens, held_out=held_out)
 
     texts = tuple(corpus.fingerprint for corpus in corpora)
-    steps, _ = _mlm_steps(config, read.sentences, read.tokens, PIECES)
+    steps, _ = mlm_steps(config, Text(sentences=read.sentences, tokens=read.tokens), PIECES)
     return Work(steps=steps, models=4, texts=texts, time=time)
 
 

@@ -642,6 +642,37 @@ def test_texts_and_labels_are_prepared_before_the_training() -> None:
     assert {("select", "knn 10"), ("select", "knn 30")} <= set(alike["tapt"])
 
 
+@pytest.mark.parametrize(
+    ("options", "steps", "pieces"),
+    [
+        ({"preset": "custom", "epochs": 2}, 2 * 900, 2 * 3_000_000),
+        ({"preset": "custom", "epochs": 2, "balance": "upsample_TC"}, 2 * 1200, 2 * 4_000_000),
+        # 3 million pieces fill 5,860 rows.
+        ({"preset": "custom", "epochs": 2, "packed": True}, 2 * 92, 2 * 3_000_000),
+        ({"preset": "quick"}, 1500, 5_000_000),
+        ({"preset": "quick", "max_steps": 30}, 30, 100_000),
+    ],
+)
+def test_an_equal_amount_is_what_the_variant_with_the_most_text_trains_on_by_itself(
+    options: dict[str, object], steps: int, pieces: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Sized:
+        def __init__(self, sentences: int) -> None:
+            self.n_tokens, self.sentences = 40 * sentences, sentences
+
+        def __len__(self) -> int:
+            return self.sentences
+
+    sizes = {"t": 64 * 300, "small": 64 * 200, "big": 64 * 600}
+    job = SimpleNamespace(corpus=lambda name: Sized(sizes[name]))
+    own = {"tapt": ("t",), "knn": ("t", "small"), "classifier": ("t", "big")}
+    monkeypatch.setattr(Stages, "read", lambda self, cell, select: own.get(cell.arm.name, own["knn"]))
+    for fixed, amount in (("steps", {"max_steps": steps}), ("tokens", {"max_pieces": pieces})):
+        config = ExperimentConfig.parse({**TEXTS, "arms": tuple(own), "fixed": fixed, "pretrain": options})
+        found = Stages(config, cast("Any", job)).amount({}, 3_000_000 / (64 * 900 * 40))
+        assert found == pytest.approx(amount, rel=0.01)
+
+
 def test_borrowed_labels_are_checked_before_anything_is_trained() -> None:
     steps = order(arms=("all", "skl:2"), train_sizes=(5,), draws=1)
     trained = next(i for i, step in enumerate(steps) if step[0] == "finetune")
