@@ -49,7 +49,8 @@ from core.experiment.words import overlap_in_short
 from core.files import read_back, read_object, write_atomic
 from core.importing.result import ROLES
 from core.kind import overruled
-from core.models.hub import NAMES, VOCABULARY
+from core.models.hub import NAMES, STATES, VOCABULARY, states_of
+from core.models.model_files import files
 from core.paths import home
 from core.project_list import COVER_FILE
 from core.project_list import read as read_project
@@ -140,10 +141,33 @@ def _copy_model(run_id: str, target: Path, rare: bool) -> None:
         for name in (VOCABULARY, NAMES):
             if not (folder / name).exists():
                 (target / name).unlink(missing_ok=True)
+        shutil.rmtree(target / STATES, ignore_errors=True)
     if rare:
         shutil.copytree(folder, target, dirs_exist_ok=True)
     else:
         copy_without_rare_words(folder, target)
+    _bring_states(run_id, folder, target)
+
+
+def _bring_states(run_id: str, folder: Path, target: Path) -> None:
+    """Add the encoder whose frozen states a recurrent tagger reads, unless the tagger knows it by a public name.
+
+    Without this copy, the tagger could be loaded only on this machine, and its config.json would name a folder of it.
+    folder: the run's model. target: its copy. Errors: ConfigError if the encoder is missing.
+    """
+    config: dict[str, Any] = read_object(folder / "config.json") or {}
+    layout = config.get("winnow", {}).get("layout", {})
+    named = states_of(folder, layout.get("states", ""))
+    encoder = Path(named).expanduser()
+    if not named or not (encoder.is_absolute() or encoder.is_dir()):
+        return
+    if not encoder.is_dir():
+        raise ConfigError(f"{run_id}: the encoder whose states this tagger reads is missing; copy {encoder} back.")
+    (target / STATES).mkdir()
+    for file in files(encoder):
+        shutil.copyfile(file, target / STATES / file.name)
+    layout["states"] = STATES
+    write_atomic(target / "config.json", json.dumps(config, indent=1).encode())
 
 
 @exporting

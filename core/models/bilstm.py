@@ -409,6 +409,7 @@ def load(folder: Path, device: str = "auto") -> BiLstmTagger:
     about = _about(folder)
     with complete(folder):
         layout = about["layout"] | {"widths": tuple(about["layout"]["widths"])}
+        layout["states"] = hub.states_of(folder, layout["states"])
         values = read_json(folder / VOCABULARY)
         tagger = BiLstmTagger(
             about["types"],

@@ -48,6 +48,7 @@ BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 
 # Only recurrent taggers have a vocabulary file, and only taggers with a dictionary have a file of names.
 WEIGHTS, VOCABULARY, NAMES = "model.safetensors", "vocabulary.json", "names.json"
+STATES = "states"  # folder in an exported tagger: a copy of the encoder whose frozen states the tagger reads
 # Options of `from_pretrained`: read only local files, and run no code from them.
 _LOCAL = {"local_files_only": True, "trust_remote_code": False}
 
@@ -109,6 +110,21 @@ def folder_of(name: str, *, allow_download: bool = False) -> Path:
                 f"{name}: its folder has no {needed}; give a Hugging Face folder saved as safetensors, or {BUNDLED}."
             )
     return folder
+
+
+def states_of(folder: Path, named: str) -> str:
+    """Return the name or folder of the encoder whose frozen states the tagger in `folder` reads.
+
+    named: the encoder in the tagger's config.json. It may be the path of a run's model as it was at the training. The
+    run is looked for in the tagger's own project first, because the project may have been moved or copied since.
+    """
+    if named == STATES:
+        return str(folder / STATES)
+    path = Path(named)
+    if path.is_absolute() and path.parts[-2:] == ("artifacts", "model"):
+        here = folder.resolve().parent.parent.parent.joinpath(*path.parts[-3:])
+        return str(here) if here.is_dir() else named
+    return named
 
 
 def _typed(name: str) -> Path | None:

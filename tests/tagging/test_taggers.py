@@ -1,6 +1,7 @@
 """Taggers on disk: training words in a folder, a copy without rare words, and stored results."""
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from pydantic import TypeAdapter
 from streamlit.testing.v1 import AppTest
 
-from core.errors import RunError
+from core.errors import ConfigError, RunError
 from core.experiment import deliver
 from core.explore.result import MapResult, Topic
 from core.importing.result import AuditResult
@@ -81,6 +82,32 @@ def test_a_tagger_replaces_another_one_in_its_folder(seal: Seal, tuned: Run, tmp
         assert load_tagger(target).predict(KNOWN)
     assert holding(target, [*ONCE, "Zyxlisted"]) == []
     assert (tmp_path / "own" / "names.json").read_text() == "[]"
+
+
+@pytest.mark.parametrize("begins", ["run", "folder"])
+def test_an_exported_tagger_holds_the_encoder_whose_states_it_reads(
+    begins: str, seal: Seal, home: Path, tmp_path: Path
+) -> None:
+    train = seal(ROWS, "notes", labelled=True).fingerprint
+    read = executed("pretrain", {"init": "tiny", "max_steps": 1}, corpora=(train,))
+    states, encoder = read.id, read.artifacts / "model"
+    if begins == "folder":
+        states = str(encoder := Path(shutil.copytree(encoder, tmp_path / "mine")))
+    few = {"network": "bilstm", "states": states, "hidden": 4, "seeds": (1,), "epochs": 1}
+    run = executed("finetune", few, train=train, dev=train)
+    expected = load_tagger(run.artifacts / "model").predict(KNOWN)
+    taken, short = deliver.export_model(run.id), deliver.export_model(run.id, rare=False)
+    elsewhere = [Path(shutil.move(folder, tmp_path / folder.name)) for folder in (taken, short)]
+    if begins == "run":  # A project that was moved finds the model in its new place.
+        moved = Path(shutil.copytree(home, tmp_path / "moved"))
+        elsewhere.append(moved / "runs" / run.id / "artifacts" / "model")
+    shutil.rmtree(encoder)
+    with pytest.raises(ConfigError, match="the encoder whose states this tagger reads is missing"):
+        deliver.export_model(run.id)
+    for folder in elsewhere:
+        assert load_tagger(folder).predict(KNOWN) == expected
+    for folder in elsewhere[:2]:
+        assert json.loads((folder / "config.json").read_text())["winnow"]["layout"]["states"] == "states"
 
 
 def test_page_warns_about_training_words_beside_the_download(tuned: Run) -> None:
