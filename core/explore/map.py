@@ -27,7 +27,7 @@ from core.selection import STRATEGIES
 from core.selection import result as scores
 from core.selection.result import SelectResult
 from core.shown import count
-from core.stats.draws import stratified
+from core.stats.draws import short_seed, stratified
 
 CHUNK = 8 * BLOCK  # number of points per chunk of the layout
 PARTS = 4
@@ -222,7 +222,7 @@ def _fit(config: MapConfig, report: Reporter, vectors: FloatArray) -> dict[str, 
         dimensions=config.dimensions,
         neighbours=config.neighbours,
         min_distance=config.min_distance,
-        seed=None if config.fast else config.seed,
+        seed=None if config.fast else short_seed(config.seed),
         report=report,
     )
     report.stage("finding topics")
@@ -230,7 +230,7 @@ def _fit(config: MapConfig, report: Reporter, vectors: FloatArray) -> dict[str, 
 
     # k-means needs at least as many distinct points as clusters.
     k = min(config.clusters, len(np.unique(points, axis=0)))
-    centres = KMeans(k, n_init=1, random_state=config.seed).fit(points).cluster_centers_
+    centres = KMeans(k, n_init=1, random_state=short_seed(config.seed)).fit(points).cluster_centers_
     return {"mean": pca.mean, "axes": pca.axes, "points": points, "coordinates": coordinates, "centres": centres}
 
 

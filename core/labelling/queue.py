@@ -41,6 +41,7 @@ from core.selection.result import Scored, withheld_flags
 from core.selection.score import ScoreConfig
 from core.selection.select import mmr
 from core.shown import count
+from core.stats.draws import short_seed
 from core.tagging.finetune import model_folder
 from core.text.cut import over_tokens, recut
 from core.text.names import Dictionary
@@ -274,7 +275,7 @@ def centres(rows: FloatArray, n: int, *, seed: int) -> list[int]:
     with warnings.catch_warnings():
         # Clusters are empty if rows differ only by rounding errors, as vectors of equal pieces in two batches do.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        clusters = KMeans(k, n_init=1, random_state=seed).fit(rows)
+        clusters = KMeans(k, n_init=1, random_state=short_seed(seed)).fit(rows)
     distances = ((rows - clusters.cluster_centers_[clusters.labels_]) ** 2).sum(1)
     nearest = [
         min(np.flatnonzero(clusters.labels_ == i), key=lambda row: (distances[row], row))

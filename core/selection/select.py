@@ -34,6 +34,7 @@ from core.selection.choose import check_budget, expected
 from core.selection.result import Scored, ScoreResult, SelectResult, withheld_flags
 from core.selection.score import ScoreConfig
 from core.shown import count
+from core.stats.draws import short_seed
 from core.terms import CHOICE
 
 # number of stages of a run: test leaks, scores, selection
@@ -261,7 +262,7 @@ def quota(vectors: FloatArray, n: int, *, seed: int = 0) -> IntArray:
     fitted = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _FITTED)).astype(np.int64))]
     # At most as many clusters as distinct rows, because k-means would warn and leave some empty.
     k = max(min(round(n**0.5), len(np.unique(fitted, axis=0))), 1)
-    label = MiniBatchKMeans(k, n_init=1, batch_size=4096, random_state=seed).fit(fitted).predict(rows)
+    label = MiniBatchKMeans(k, n_init=1, batch_size=4096, random_state=short_seed(seed)).fit(fitted).predict(rows)
     order = np.argsort(label, kind="stable")
     sizes = np.bincount(label, minlength=k)
     rank_in_cluster = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -20,6 +20,7 @@ from core.kind import Job, Kind
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Measurement, Prefer
 from core.similarity.base import Sample, draw, measurement
+from core.stats.draws import short_seed
 from core.terms import SHIFT, Term
 from core.text.words import Tokens
 
@@ -93,7 +94,7 @@ class Wvv:
             alpha=ALPHA,
             epochs=o.skipgram_epochs,
             workers=o.workers,
-            seed=self._seed,
+            seed=short_seed(self._seed),
         )
         with _quiet():
             model.build_vocab(source.sentences)

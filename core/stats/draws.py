@@ -20,6 +20,11 @@ def uniform(ids: IntArray, seed: int) -> FloatArray:
     return ((x >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
 
 
+def short_seed(seed: int) -> int:
+    """Return a seed for scikit-learn, UMAP and gensim, which refuse seeds of 2**32 or more, such as a date and time."""
+    return seed % 2**32
+
+
 def sample(ids: IntArray, n: int, seed: int) -> IntArray:
     """Draw up to `n` rows at random, and return their indices, ascending.
 

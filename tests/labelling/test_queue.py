@@ -74,6 +74,7 @@ def test_centres_are_one_row_per_cluster_best_score_first() -> None:
     assert centres(rows, 4, seed=0) == [0, 2, 3, 5]
     assert centres(rows, 6, seed=0) == [0, 2, 3, 5, 1, 4]
     assert centres(corners[:2], 5, seed=0) == [0, 1]
+    assert len({*centres(rows, 4, seed=20261129113000)}) == 4  # a date and time, which scikit-learn refuses
     nearly = np.vstack([rows, rows]).astype(np.float16)
     nearly[7:, 1] = np.nextafter(nearly[7:, 1], np.float16(2))  # differs by rounding errors
     assert sorted(centres(nearly, 8, seed=0))[:4] == [0, 1, 2, 3]

@@ -79,3 +79,4 @@ def test_every_prefix_has_the_quota_of_each_cluster() -> None:
         mine = order[label[order] == kind]
         assert (np.diff(mine) > 0).all()  # the best of a cluster first
     np.testing.assert_array_equal(order, quota(vectors, 16, seed=0))
+    assert sorted(quota(vectors, 16, seed=20261129113000)) == list(range(100))  # a date and time

@@ -320,6 +320,7 @@ def test_vectors_continue_from_the_source_and_depend_on_the_seed() -> None:
     other = each.compare(learnt, sample(chained(FRUIT[::7] * 7, 150, 1), "other"), Silent()).value
     assert same.value < other
     assert same.value != compared(measure("wvv", seed=1), NEAR).value
+    assert same.value != compared(measure("wvv", seed=20261129113000), NEAR).value  # a date and time
     assert "not repeatable" not in same.convention
     assert "2 workers, so not repeatable" in compared(measure("wvv", workers=2), NEAR).convention
 

@@ -15,7 +15,7 @@ from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Role
 from core.selection.base import Batch, Reads, Source, Strategy
 from core.selection.evidence import WITHOUT_VECTORS, Arrays, Evidence, Part, Parts, top
-from core.stats.draws import sample
+from core.stats.draws import sample, short_seed
 from core.text.words import tokenize
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class DomainClassifier(Strategy):
                 # Without balanced weights, the intercept would mostly reflect that T_C is smaller than the sample.
                 class_weight="balanced",
                 solver="liblinear",
-                random_state=self.seed,
+                random_state=short_seed(self.seed),
             )
             taught = rows if held is None else rows[np.flatnonzero(held != fold)]
             model.fit(_stacked(taught, rest[others]), np.repeat([1, 0], [taught.shape[0], len(others)]))

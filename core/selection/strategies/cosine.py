@@ -20,6 +20,7 @@ from core.results import FloatArray, Index, IntArray, Role, Rows
 from core.selection.base import AdaptedOptions, Batch, Model, Reads, Source, Strategy
 from core.selection.evidence import SHOWN, Arrays, Evidence, Part, Parts, top, unit
 from core.selection.strategies.round_robin import Turns, explained
+from core.stats.draws import short_seed
 
 if TYPE_CHECKING:
     import torch
@@ -47,7 +48,7 @@ def best_k(task: FloatArray, seed: int) -> int:
     # A silhouette needs more distinct rows than clusters.
     most = min(_MOST_TOPICS, len(np.unique(sample, axis=0)) - 1)
     scores = {
-        k: float(silhouette_score(sample, KMeans(k, n_init=4, random_state=seed).fit_predict(sample)))
+        k: float(silhouette_score(sample, KMeans(k, n_init=4, random_state=short_seed(seed)).fit_predict(sample)))
         for k in range(2, most + 1)
     }
     # Ties go to the fewest topics, because max returns the first.
@@ -269,7 +270,7 @@ class CosinePretrained(Strategy):
             from sklearn.cluster import KMeans
 
             k = min(self.options.centroids or best_k(task, self.seed), len(task))
-            return _unit(KMeans(k, n_init=4, random_state=self.seed).fit(task).cluster_centers_)
+            return _unit(KMeans(k, n_init=4, random_state=short_seed(self.seed)).fit(task).cluster_centers_)
         if self.options.query == "raw-mean":
             return _unit((task * norms[:, None]).mean(axis=0))[None]
         return _unit(task.mean(axis=0))[None]
