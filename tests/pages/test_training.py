@@ -839,6 +839,15 @@ def test_failed_stage_of_an_experiment_gets_smaller_batches(parts: dict[str, str
     assert found is not None
     assert (found[0], found[1]["pretrain"]) == ("experiment", {"epochs": 2, "accumulation": 2})
 
+    # Only the sender of a project file allowed this, so the button must not start such an experiment again.
+    host: dict[str, Any] = {"arms": ("none", "tapt", "llm:qwen3@http://gpu-box:1/v1"), "llm": {"allow_host": "gpu-box"}}
+    sends = made("experiment", **parts, encoder="tiny", **host)
+    child = made("pretrain", corpora=[parts["task"]], init="tiny", epochs=2, parent=sends.id)
+    log(sends, ("started", DEAD), ("child", {"run": child.id}), ended)
+    assert SMALLER in labels(opened(PAGE, run=sends.id))
+    sends.brought_file.touch()
+    assert SMALLER not in labels(opened(PAGE, run=sends.id))
+
     options = {"method": "sampled"}  # the pre-training that the strategy does failed
     arms = ("none", "random", "pseudo-perplexity")
     run = made("experiment", **parts, encoder="tiny", arms=arms, strategies={"pseudo-perplexity": options})

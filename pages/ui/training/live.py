@@ -328,9 +328,12 @@ def _queue(run_id: str, others: Sequence[str]) -> None:
 
 
 def smaller(run_id: str, state: RunState, key: str) -> None:
-    """If a training may have failed for lack of memory, draw the button that starts it again with smaller batches."""
+    """If a training may have failed for lack of memory, draw the button that starts it again with smaller batches.
+
+    Draw nothing for an experiment that only another person allowed to send sentences to another computer.
+    """
     # A system that runs out of memory may kill the process without a message. The run is then interrupted.
-    if not (state.out_of_memory or state.state == "interrupted"):
+    if not (state.out_of_memory or state.state == "interrupted") or results.allowed_by_another(run_id):
         return
     instead = training.halved(run_id)
     if instead is None:
