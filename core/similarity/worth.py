@@ -44,8 +44,10 @@ KINDS = {"vectors": "word vectors", "lm": "language model"}
 LEVEL = 0.05
 
 # Possessive quantifiers (`*+`) prevent backtracking, which would take exponentially long for a thousand digits.
-# A comma separates thousands. Tables with decimal commas are refused, because 70,08 would be read as 7,008.
-_NUMBER = re.compile(r"([+-]?(?:\d{1,3}(?:,\d{3})++|\d++)(?:\.\d*+)?(?:e[+-]?\d++)?|[+-]?\.\d++)\s*+%?", re.IGNORECASE)
+# A comma separates thousands. Decimal commas are refused, because 70,08 would be read as 7,008, and 0,708 as 708.
+_NUMBER = re.compile(
+    r"([+-]?(?:[1-9]\d{0,2}(?:,\d{3})++|\d++)(?:\.\d*+)?(?:e[+-]?\d++)?|[+-]?\.\d++)\s*+%?", re.IGNORECASE
+)
 _CELL = re.compile(rf"{_NUMBER.pattern}(?:\s*+\(?\s*+(?:±|\+/-|\+-)\s*+{_NUMBER.pattern}\s*+\)?)?", re.IGNORECASE)
 _NOTHING = {"", "-", "–", "—", "na", "n/a", "nan", "none"}
 _NONE = {"none", "no source", "baseline"}

@@ -68,6 +68,7 @@ BAD = {
     "\ntarget,source,ppl\n\na,x,1\n,,\n \na,y,close": "line 7: ppl is 'close'",
     "target,source,ppl\na,x,1e999\na,y,1": "line 2: ppl is '1e999', which is too large",
     "target;source;ppl\na;x;307,4\na;y;1": "line 2: ppl is '307,4', which is not a number",
+    "target;source;ppl\na;x;1\na;y;0,708": "line 3: ppl is '0,708', which is not a number",
     "target\tsource\tppl\tf1\na\tx\t1\t70.1 ± 0,43": "line 2: f1 is '70.1 ± 0,43', which is not a number",
 }
 
