@@ -5,11 +5,11 @@ strategies that train no model are compared, so this takes minutes.
 """
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from pydantic import ValidationInfo, field_validator
@@ -67,8 +67,7 @@ class WhichStrategyConfig(EncoderOptions):
 
     def settled(self) -> Self:
         """Return these options with the encoder's hash, and with `edition` if a strategy uses L_C."""
-        labels = any(STRATEGIES[name].needs for name in self.strategies)
-        return super().settled().model_copy(update={"edition": EDITION if labels else ""})
+        return super().settled().model_copy(update={"edition": _edition(self.strategies)})
 
     @field_validator("budget")
     @classmethod
@@ -92,6 +91,15 @@ class WhichStrategyConfig(EncoderOptions):
             if name not in usable:
                 raise ConfigError(f"strategies: {name} needs labels or a list of names; give them with --train.")
         return tuple(name for name in usable if not names or name in (*names, DEFAULT_STRATEGY))
+
+
+def _edition(strategies: Iterable[str]) -> str:
+    return EDITION if any(name in STRATEGIES and STRATEGIES[name].needs for name in strategies) else ""
+
+
+def is_outdated(config: Mapping[str, Any]) -> bool:
+    """Return True if an earlier version compared strategies that use L_C. config: options in the run's manifest."""
+    return config.get("edition", "") != _edition(config["strategies"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from core.models.encoder import EncoderOptions
 from core.projects.home import library, store
 from core.runs.store import Run
 from core.selection import DEFAULT_STRATEGY
-from core.selection.which_strategy import LEAST, WhichStrategyResult
+from core.selection.which_strategy import LEAST, WhichStrategyResult, is_outdated
 from core.shown import count
 from core.stats.recall import Mean
 
@@ -39,10 +39,14 @@ def comparable(task: str) -> bool:
 
 
 def newest(task: str, domain: str, *, finished: bool = False) -> Run | None:
-    """Return the newest run for T_C and D_C, both given by fingerprint, or None. finished: only finished runs."""
+    """Return the newest run for T_C and D_C, both given by fingerprint, or None. finished: only finished runs.
+
+    Runs of earlier versions that used L_C are left out: their lists of names contained the names of hidden sentences.
+    """
     wanted = {"task": task, "domain": domain}
     listed = store().list("which-strategy", state="succeeded" if finished else None)
-    return next((run for run in listed if wanted.items() <= run.manifest.inputs.items()), None)
+    own = (run for run in listed if wanted.items() <= run.manifest.inputs.items())
+    return next((run for run in own if not is_outdated(run.manifest.config)), None)
 
 
 def in_words(result: WhichStrategyResult) -> str:

@@ -5,6 +5,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from core.corpora.library import Library
 from core.errors import ConfigError
 from core.experiment import deliver
 from core.importing import view as corpora
-from core.kind import register
+from core.kind import as_json, plan, register
 from core.kinds import KINDS
 from core.projects import home_steps, runs
 from core.projects.home import store
@@ -479,6 +480,16 @@ def test_strategies_are_compared_on_request_and_the_best_one_is_used(
     shown = texts(app)
     for text in (which_view.in_words(found), which_view.basis(found), which_view.LIMIT, "71.0% (60.0% to 80.0%)"):
         assert text in shown
+    # An earlier version, which knew no edition, let gazetteer use the names of hidden sentences.
+    with_labels = recipe.config.parse({**options, "train": parts["task"], "strategies": ("gazetteer",)})
+    newer = plan(recipe, with_labels, store().home).manifest()
+    newer["config"] = {name: value for name, value in newer["config"].items() if name != "edition"}
+    old = store().create(**newer)
+    with EventLog(old.events_file) as log:
+        log.append("started", {"pid": 2**22 + 1, "created": 0.0})
+    finished.returned(old, as_json(replace(found, hidden=4321)))
+    assert which_view.in_words(found) in texts(opened(SELECTION))
+    assert "4,321 sentences" not in texts(opened(SELECTION))
     again = register(recipe, recipe.config.parse({**options, "budget": "20%"}), store())
     with EventLog(again.events_file) as log:
         log.append("started", {"pid": 2**22 + 1, "created": 0.0})
