@@ -4,8 +4,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.errors import ConfigError, PathError, ReadError
-from core.experiment.result import ExperimentResult, of_most_text
+from core.errors import ConfigError, PathError, ReadError, RunError
+from core.experiment.arms import NONE
+from core.experiment.result import ArmRow, ExperimentResult, of_most_text
 from core.files import write_atomic
 from core.projects.audit import exporting
 from core.projects.home import store
@@ -14,7 +15,7 @@ from core.runs.store import is_run_id
 from core.similarity.grid import Grid
 from core.similarity.predictive import Outcomes, regrets
 from core.similarity.result import SimilarityResult, SimilarityRow, advise, as_csv, closest_first, grid_of
-from core.similarity.worth import Judgement, Trained, judge, judge_table, narrowed, own_outcomes
+from core.similarity.worth import ARM, Judgement, Trained, judge, judge_table, narrowed, own_outcomes
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "dai2019-table3.csv"  # Table 3 of Dai et al. 2019
 
@@ -51,9 +52,32 @@ def own_f1(run_id: str) -> list[Outcomes]:
         target = next((target_of[inputs[role]] for role in ("task", "train") if inputs.get(role) in target_of), None)
         if target:
             board = of_most_text(read(run, ExperimentResult).leaderboard)
-            trained = [Trained(arm=row.arm, source=row.source, f1=row.micro_f1, runs=row.finetunes) for row in board]
+            trained = [
+                Trained(arm=row.arm, source=row.source, f1=row.micro_f1, taggers=_taggers(row))
+                for row in board
+                if row.arm == NONE or ARM.fullmatch(row.arm)
+            ]
             boards.append((target, trained))
     return own_outcomes(_grid(run_id), boards, names)
+
+
+def _taggers(row: ArmRow) -> list[str]:
+    """Return a text per F1 of a variant: the options and the seeds with which this tagger was trained.
+
+    The ids of runs are not enough. For `none` and `vectors:SOURCE`, one run trains the taggers of all seeds, so an
+    experiment with a further seed, or with a further test set, trains the earlier taggers again in another run.
+    """
+    keys = []
+    for run_id in row.finetunes:
+        try:
+            config = dict(store().get(run_id).manifest.config)
+        except RunError:  # The run was removed.
+            keys += [f"{run_id} {n}" for n in range(len(row.micro_f1) // len(row.finetunes))]
+            continue
+        seeds, test = config.pop("seeds"), config.pop("test")
+        options = json.dumps([config, test[:1]], sort_keys=True)
+        keys += [f"{options} {seeds[at : at + row.taggers]}" for at in range(0, len(seeds), row.taggers)]
+    return keys if len(keys) == len(row.micro_f1) else []
 
 
 def judge_own(run_id: str, measures: Sequence[str] = ()) -> Judgement | None:

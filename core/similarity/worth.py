@@ -68,20 +68,22 @@ class Trained:
     """A variant of an experiment, and its scores.
 
     arm: name of the variant. source: fingerprint of the corpus that the variant started from; None if unknown. f1:
-    micro F1 of each tagger, percent. runs: ids of the runs that trained these taggers, each with as many of them.
+    micro F1 of each tagger, percent. taggers: a text per F1, which is equal for taggers with the same options and seed;
+    () if they are unknown.
     """
 
     arm: str
     source: str | None
     f1: Sequence[float]
-    runs: Sequence[str] = ()
+    taggers: Sequence[str] = ()
 
     def but(self, seen: set[str]) -> list[float]:
-        """Return the F1 of the runs that are not in `seen`, and add these runs to `seen`."""
-        each = len(self.f1) // max(len(self.runs), 1)
-        new = [at for at, run in enumerate(self.runs) if run not in seen]
-        seen.update(self.runs)
-        return [f1 for at in new for f1 in self.f1[at * each : (at + 1) * each]] if self.runs else list(self.f1)
+        """Return the F1 of the taggers that are not in `seen`, and add these taggers to `seen`."""
+        if not self.taggers:
+            return list(self.f1)
+        new = [f1 for tagger, f1 in zip(self.taggers, self.f1, strict=True) if tagger not in seen]
+        seen.update(self.taggers)
+        return new
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,8 +213,8 @@ def own_outcomes(
     """Return the F1 of finished experiments for the sources and targets of `grid`, for each kind of model.
 
     boards: target and variants of each experiment. Only the variants `vectors:SOURCE` and `lm:SOURCE` are used, with
-    `none` as their baseline. names: {fingerprint of a source, or its name in a variant: its name in `grid`}. The runs
-    of a variant are pooled over experiments. A run that several experiments share counts once.
+    `none` as their baseline. names: {fingerprint of a source, or its name in a variant: its name in `grid`}. The
+    taggers of a variant are pooled over experiments. A tagger that several experiments share counts once.
     """
     seen = defaultdict[tuple[object, ...], set[str]](set)
     runs: dict[str, dict[tuple[int, int], list[float]]] = {}

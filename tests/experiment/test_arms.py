@@ -402,6 +402,21 @@ def test_sources_share_a_token_cap_and_similarity_uses_their_effects(corpora: Li
         done("experiment", wrong, arms=("vectors:law",), cap_tokens=10**6)
 
 
+def test_taggers_of_an_experiment_with_a_further_seed_count_once(corpora: Library, untrained: None) -> None:
+    """For `none` and `vectors`, one run trains all seeds, so the second experiment trains the first seeds again."""
+    options: dict[str, Any] = {"sources": ("law",), "arms": ("vectors:law", "lm:law"), "repeat": "pipeline"}
+    options |= {"finetune": {"hidden": 4}, "pretrain": {"epochs": 1}}
+    boards = [made(**options, seeds=seeds)[1] for seeds in ((1, 2), (1, 2, 3))]
+    compared = {"source": ("law", "food"), "target": ("train",), "measure": ("tvc",), "min_source_tokens": 1}
+    found = similarity.own_f1(done("similarity", compared, draws=1, sizes=0))
+    arms_of = {"word vectors": "vectors:law", "language model": "lm:law"}
+    assert {each.name for each in found} == {*arms_of}
+    for each in found:
+        f1s = boards[1][arms_of[each.name]]["micro_f1"]
+        assert (each.runs.tolist(), each.mean[0, 0]) == ([[3, 0]], pytest.approx(mean(f1s)))
+        assert each.none.tolist() == [pytest.approx(mean(boards[1]["none"]["micro_f1"]))]
+
+
 def test_further_test_sets_are_scored_and_shown_beside_the_first(corpora: Library, untrained: None) -> None:
     run, rows = made(
         assisting="theirs", arms=("monolingual", "skl:4"), finetune={"network": "charcnn", "hidden": 8, "epochs": 9}

@@ -297,17 +297,17 @@ def test_finished_experiments_become_outcomes(piles: dict[str, str]) -> None:
     assert outcomes["language model"].mean[0, 1] == 41
 
 
-def test_runs_that_experiments_share_count_once(piles: dict[str, str]) -> None:
+def test_taggers_that_experiments_share_count_once(piles: dict[str, str]) -> None:
     """The second experiment adds a replicate and a source; it uses the finished runs of the first one again."""
     grid = grid_of(similarity.rows(made(piles, measure=("ppl", "tvc")).id))
     first = [
-        Trained(arm="none", source=None, f1=[50.0, 52.0], runs=["n1", "n2"]),
-        Trained(arm="lm:fruit", source=None, f1=[55.0, 57.0], runs=["f1", "f2"]),
+        Trained(arm="none", source=None, f1=[50.0, 52.0], taggers=["n1", "n2"]),
+        Trained(arm="lm:fruit", source=None, f1=[55.0, 57.0], taggers=["f1", "f2"]),
     ]
     second = [
-        Trained(arm="none", source=None, f1=[50.0, 52.0, 60.0], runs=["n1", "n2", "n3"]),
-        Trained(arm="lm:fruit", source=None, f1=[55.0, 57.0, 59.0], runs=["f1", "f2", "f3"]),
-        Trained(arm="lm:metal", source=None, f1=[41.0, 43.0], runs=["m"]),  # one run, two taggers
+        Trained(arm="none", source=None, f1=[50.0, 52.0, 60.0], taggers=["n1", "n2", "n3"]),
+        Trained(arm="lm:fruit", source=None, f1=[55.0, 57.0, 59.0], taggers=["f1", "f2", "f3"]),
+        Trained(arm="lm:metal", source=None, f1=[41.0, 43.0], taggers=["m1", "m2"]),
     ]
     boards = [("fruit-task", first), ("fruit-task", second)]
     (found,) = own_outcomes(grid, boards, {"fruit": "fruit", "metal": "metal"})
