@@ -115,7 +115,9 @@ def _words(row: RunRow) -> None:
             filled = st.session_state[f"runs.filled.{run_id}"]
             new = {field: value for field, value in typed.items() if value != filled[field]}
             if "tags" in new:
-                new["tags"] = [*(tag for tag in label.tags if tag in tags or tag not in filled["tags"]), *tags]
+                # Another window may have removed a tag that this field still shows, so add only tags typed here.
+                kept = (tag for tag in label.tags if tag in tags or tag not in filled["tags"])
+                new["tags"] = [*kept, *(tag for tag in tags if tag not in filled["tags"])]
             st.session_state[f"runs.filled.{run_id}"] = typed
             labels.change(run_id, **new)
             st.rerun()
