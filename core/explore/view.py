@@ -178,9 +178,11 @@ def filter_values(map_run: str) -> dict[str, dict[str, int]]:
 
 def numbers(map_run: str, column: str) -> list[str]:
     """Return the values of a column in ascending order if all are numbers, else []. column: see `filter_values`."""
-    if not further_columns(map_run).get(column):
+    held = filter_values(map_run).get(column, {}).keys() - {UNKNOWN}
+    # A further column `doc`, `file` or `group` of one corpus shares its name with the documents of the other.
+    if not further_columns(map_run).get(column) or not all(map(_is_number, held)):
         return []
-    return sorted(filter_values(map_run).get(column, {}).keys() - {UNKNOWN}, key=float)
+    return sorted(held, key=float)
 
 
 @kept_per_home(4)
@@ -199,9 +201,11 @@ def _counted(names: Sequence[str], codes: IntArray) -> dict[str, int]:
 
 def with_values(map_run: str, wanted: Mapping[str, Sequence[str]]) -> IntArray:
     """Return the points whose value is in `wanted[column]` for each column of `wanted`; see `filter_values`."""
-    inside = np.full(len(get(map_run)), True)
-    for name, values in wanted.items():
-        known = name in ("doc", "file", "group") or name in further_columns(map_run)
+    inside, further = np.full(len(get(map_run)), True), further_columns(map_run)
+    for column, values in wanted.items():
+        # Regions that an earlier version stored call the document `source`.
+        name = "doc" if column == "source" and column not in further else column
+        known = name in ("doc", "file", "group") or name in further
         names, codes = _values(map_run, name) if known else ((), np.zeros(len(inside), dtype=np.int32))
         inside &= np.isin(codes, [i for i, each in enumerate(names) if each in values])
     return np.flatnonzero(inside)

@@ -213,6 +213,20 @@ def test_a_column_named_source_is_not_taken_for_the_document(seal: Seal) -> None
     assert kept.tolist() == [1, 3, 5, 7, 9, 11]
 
 
+def test_a_column_of_numbers_with_the_name_of_the_document_is_no_range(seal: Seal) -> None:
+    """One corpus has documents, and the other a further column `doc`, such as a number that is not its document."""
+    rows = [replace(sentence(line), doc="abcde"[i // 12]) for i, line in enumerate(contracts(60, seed=3))]
+    task = [replace(sentence(line), columns=(("doc", str(i % 3)),)) for i, line in enumerate(contracts(20, seed=4))]
+    corpora.set_role("task", seal(task, "task").fingerprint)
+    corpora.set_role("domain", seal(rows, "domain").fingerprint)
+    map_run = done("map", maps.options(done("select", {**SELECTION, "strategy": "random"}), sample=60, clusters=3))
+    assert maps.filter_values(map_run)["doc"] == {**dict.fromkeys("abcde", 12), "0": 7, "1": 7, "2": 6}
+    assert maps.numbers(map_run, "doc") == []
+    # Before Explore called the document `doc`, stored regions named it `source`.
+    old = maps.with_values(map_run, {"source": ["b"]})
+    assert maps.get(map_run).rows[old].tolist() == list(range(12, 24))
+
+
 def test_search_ignores_case_and_finds_every_row(map_run: str, tmp_path: Path) -> None:
     texts = {role: stored(corpora.find(role), "text").to_pylist() for role in ("task", "domain")}
     for query in ("THE GOODS", "roux", "MÜDE", "<img src=x>", "", "nowhere", "."):
