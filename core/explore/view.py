@@ -105,7 +105,10 @@ def _run(map_run: str) -> Run:
 def get(map_run: str) -> MapView:
     """Return a finished map with the id of the shown selection as its `selection`. Errors: RunError."""
     run_id, _, selection = map_run.partition("@")
-    return replace(_get(run_id), selection=selection) if selection else _get(run_id)
+    kept = _get(run_id)
+    # The corpora may have been renamed since `kept` was cached.
+    task, domain = (library().recall(corpus.fingerprint, len(corpus)) for corpus in (kept.task, kept.domain))
+    return replace(kept, selection=selection or kept.selection, task=task, domain=domain)
 
 
 @kept_per_home(4)

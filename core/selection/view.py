@@ -57,7 +57,9 @@ def result(choice_id: str) -> SelectResult:
 
 def scored(choice_id: str) -> Scored:
     """Return D_C, scores and flags of a selection's finished `select` run."""
-    return _scored(choice.run_of(choice_id))
+    kept = _scored(choice.run_of(choice_id))
+    # D_C may have been renamed since `kept` was cached.
+    return replace(kept, domain=library().recall(kept.domain.fingerprint, len(kept.domain)))
 
 
 @kept_per_home(4)

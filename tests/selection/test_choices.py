@@ -229,6 +229,14 @@ def test_damaged_selection_is_named_and_others_stay_listed(file: str, select: st
         assert unreadable() == []
 
 
+def test_a_renamed_domain_corpus_gives_its_new_name_to_files_and_corpora(select: str) -> None:
+    assert selections.file_name(select).startswith("my_domain-")
+    corpora.rename("my domain", "leases")
+    assert selections.file_name(select).startswith("leases-")
+    selections.edit(select, "add", np.array([50]))
+    assert selections.seal(select).name.startswith("selection leases ")
+
+
 def test_damaged_name_edits_or_note_are_named_and_the_selection_stays(select: str) -> None:
     run, kept = runs.get(select), choices.keep(select)
     about = run.path / "choice.json"
