@@ -131,7 +131,7 @@ def again(choice_id: str, budget: str) -> dict[str, object]:
 
 
 def diverse(choice_id: str, kind: str) -> tuple[dict[str, object], bool]:
-    """Return the options for a `select` run of as many sentences with diversity, and if it scores sentences again.
+    """Return the options of a `select` run of the same size with diversity, and True if it scores sentences again.
 
     kind: value of the option `diversity`.
     """

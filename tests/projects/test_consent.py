@@ -170,3 +170,4 @@ def test_no_imported_experiment_that_sends_sentences_elsewhere_is_offered_again(
     with within(copy):
         assert find_out.again(store().get(run.id)) == next_step.deciding_options(run.id) == {}
     assert not fills_in(project=copy)
+    assert "Only the sender of its project file allowed that." in texts(opened(TRAINING, project=copy, again=run.id))

@@ -49,7 +49,7 @@ def health(choice_id: str) -> None:
 
 
 def _again(choice_id: str) -> None:
-    """Draw a button that makes another selection of as many sentences, but with diversity."""
+    """Draw a button that makes another selection of the same size, but with diversity."""
     st.subheader("More variety", anchor=False)
     begun = st.session_state.get(DIVERSE, {})
     # The run that was started here may have been removed on the page Runs.
@@ -70,9 +70,9 @@ def _again(choice_id: str) -> None:
         )
         options, rescored = selections.diverse(choice_id, kind)
         words.markdown(
-            "Sentences with the best scores are often very similar. You can select as many sentences that are more "
-            f"varied. The table then shows the effect. {RESCORED if rescored else 'Nothing is scored again'}, and this "
-            "selection does not change."
+            "Sentences with the best scores are often very similar. You can make a selection of the same size with more "
+            "varied sentences. The table then shows the effect. "
+            f"{RESCORED if rescored else 'Nothing is scored again'}, and this selection does not change."
         )
         if pressed("Choose with diversity", "explore.choose", icon=":material/diversity_2:"):
             new = runs.start("select", options)

@@ -311,6 +311,13 @@ def _follow_experiment(run_id: str) -> bool:
     if "training.kind" in st.session_state:  # The field exists, so the user has not just come to this page.
         return False
     known = run_id in [run.id for run in runs.listed("experiment", state="succeeded")]
+    if known and results.allowed_by_another(run_id):
+        st.warning(
+            "The experiment in this address may send sentences to another computer. Only the sender of its project "
+            "file allowed that. Plan a new experiment below to allow it yourself.",
+            icon=ADRIFT,
+        )
+        return False
     if not known or not (options := deciding_options(run_id)):
         st.warning(
             "The experiment in this address cannot be repeated, because it or one of its corpora was removed.",
