@@ -383,14 +383,16 @@ def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
     detects: smallest gain, in points, that the comparison detects at 80% power; None: unknown.
     """
     # Count the seeds for which a tagger of this variant, of its baseline or of its control learnt nothing.
-    failed = len({seed for each in (row, *compared_with(row, rows)) for seed in each.collapsed})
-    n, unit, several = len(row.micro_f1), _unit(row), row.taggers > 1
-    unlearnt = _unlearnt(row, rows).words
+    compared = (row, *compared_with(row, rows))
+    failed = len({seed for each in compared for seed in each.collapsed})
+    n, unit, unlearnt = len(row.micro_f1), _unit(row), _unlearnt(row, rows)
+    # Count taggers instead if a replicate has several, or if the baseline has further seeds after an early end.
+    several = row.taggers > 1 or any(each.n_taggers > n for each in compared)
     if n < 2:
         return ONCE
     if not is_known(row.interval):
         # A replicate with several taggers may have some that learnt and some that did not.
-        of = f", and {unlearnt}" if several else f", of which {number_in_words(failed).lower()} learnt nothing"
+        of = f", and {unlearnt.words}" if several else f", of which {number_in_words(failed).lower()} learnt nothing"
         why = of if failed else " that differ too much"
         return f"{number_in_words(n)} {unit}s{why}: they do not show the effect of chance."
     interval = row.interval_random
@@ -401,7 +403,7 @@ def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
         )
     if failed:
         if several:
-            return f"{seen} {_capital(unlearnt)}; they are included."
+            return f"{seen} {_capital(unlearnt.words)}; {'it is' if unlearnt.taggers == 1 else 'they are'} included."
         counted = "it is" if failed == 1 else "they are"
         return f"{seen} Of {n} {unit}s, {number_in_words(failed).lower()} learnt nothing; {counted} included."
     over = held_against(row) if row.verdict == "helped" else "no further pre-training" if reads(row) else "none of it"

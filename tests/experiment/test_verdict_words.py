@@ -320,6 +320,16 @@ def test_unlearnt_taggers_of_replicates_with_several_are_counted_as_taggers() ->
         sure = of_experiment(ExperimentResult(leaderboard=[none, row], curve=[], hours={})).sure
         assert sure.endswith(words)
     assert interval_words(row).endswith("(12 seeds, 5 learnt nothing: no interval)")
+    sure = of_experiment(ExperimentResult(leaderboard=[none, replace(failed, collapsed=(2,))], curve=[], hours={})).sure
+    assert sure.endswith(". 1 of the 24 taggers learnt nothing; it is included.")
+
+
+def test_unlearnt_taggers_of_further_seeds_after_an_early_end_are_no_replicates() -> None:
+    """The baseline trains all planned seeds in one run: "Of 3 replicates, four learnt nothing" is impossible."""
+    none = replace(NONE, micro_f1=[60.0, 61.0, 62.0, 0.0, 0.0, 0.0], collapsed=(4, 5, 6))
+    row = line("no evidence", interval=(-2.0, 9.8), collapsed=(1,))
+    sure = of_experiment(ExperimentResult(leaderboard=[none, row], curve=[], hours={})).sure
+    assert sure.endswith(". 4 of the 9 taggers learnt nothing; they are included.")
 
 
 @pytest.mark.parametrize(
