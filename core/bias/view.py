@@ -37,8 +37,8 @@ _MENTION = ("number", "sentence", "start", "end", "mention", "type", "pvi_entity
 class Measured:
     """Mentions of a finished `difficulty` run. Arrays have shape `(n,)`; the number of a mention is its index.
 
-    few: types with fewer than `FEW` mentions, fewer mentions than folds, or mentions in only one fold. Their means are
-    too uncertain.
+    weak: {type: reason}, for the types whose means are too uncertain. They have fewer than `FEW` mentions, fewer
+    mentions than folds, or mentions in only one fold.
     """
 
     run: str
@@ -50,7 +50,7 @@ class Measured:
     context: FloatArray
     ceim: FloatArray
     bars: IntArray
-    few: frozenset[str]
+    weak: Mapping[str, str]
 
     def __len__(self) -> int:
         return len(self.mentions)
@@ -85,7 +85,11 @@ def measured(run_id: str) -> Measured:
         context=np.array([mention.pvi_context for mention in rows]),
         ceim=ceim,
         bars=ceim_bars(ceim, BAND),
-        few=frozenset(kind for kind, n in counts.items() if n < enough or spread[kind] == 1 < len(counts)),
+        weak={
+            kind: "too few to judge" if n < enough else "all in one fold, so its models never saw it"
+            for kind, n in counts.items()
+            if n < enough or spread[kind] == 1 < len(counts)
+        },
     )
 
 
@@ -109,7 +113,7 @@ def panels(run_id: str, by_type: bool) -> list[CeimPanel]:
             name=f"{name}: {count(n, 'mention')}",
             bars=difficulty.bars[difficulty.types == name],
             bins=difficulty.bins[difficulty.types == name].tolist(),
-            weak="too few to judge" if name in difficulty.few else "",
+            weak=difficulty.weak.get(name, ""),
         )
         for name, n in list(difficulty.counts().items())[:MOST_PANELS]
     ]

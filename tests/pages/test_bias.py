@@ -137,8 +137,8 @@ def test_measurement_is_shown_in_numbers_bars_and_sentences(run: str) -> None:
 def test_types_with_fewer_mentions_than_folds_are_too_few_to_judge(home: Path) -> None:
     rows = [sentence(f"Acme{i} pays .", [(0, 1, "LAW" if i < 25 else "PARTY")]) for i in range(60)]
     two = Library(home).seal(rows, name="two types", origin={}, labelled=True)
-    few = [bias.measured(measured(home, two, folds=n).id).few for n in (5, 30)]
-    assert few == [frozenset(), {"LAW"}]
+    few = [bias.measured(measured(home, two, folds=n).id).weak for n in (5, 30)]
+    assert few == [{}, {"LAW": "too few to judge"}]
 
 
 @pytest.mark.parametrize(

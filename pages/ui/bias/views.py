@@ -434,7 +434,7 @@ def _type_lines(run_id: str) -> list[dict[str, object]]:
             "ceim": bits(by_type[name].ceim),
             "high": f"{by_type[name].bins['high'] / n:.0%}",
             "low": f"{by_type[name].bins['low'] / n:.0%}",
-            "note": "too few to judge" if name in measured.few else "",
+            "note": measured.weak.get(name, ""),
         }
         for name, n in measured.counts().items()
     ]
