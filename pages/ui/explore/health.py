@@ -70,8 +70,8 @@ def _again(choice_id: str) -> None:
         )
         options, rescored = selections.diverse(choice_id, kind)
         words.markdown(
-            "Sentences with the best scores are often very similar. You can make a selection of the same size with more "
-            "varied sentences. The table then shows the effect. "
+            "Sentences with the best scores are often very similar. You can make a selection of the same size with "
+            "more varied sentences. The table then shows the effect. "
             f"{RESCORED if rescored else 'Nothing is scored again'}, and this selection does not change."
         )
         if pressed("Choose with diversity", "explore.choose", icon=":material/diversity_2:"):
