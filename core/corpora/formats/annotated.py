@@ -32,11 +32,13 @@ _BINARY = (
     " (ner.correct), or keep such texts with --keep-lost"
 )
 _DIALOGUE = "its offsets count within the paragraphs of a dialogue, not within a text; use the tag Text in Label Studio"
-_ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20}://|/data/)\S+")
+ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20}://|/data/)\S+")  # matches an address in place of a text
 # Views of Prodigy in which an answer is about one span, not about the whole text.
 _BINARY_VIEWS = ("ner", "binary")
 # Fields by which Label Studio marks invalid annotations.
 _CANCELLED = ("was_cancelled", "was_canceled", "skipped")
+# Fields of a row in JSON-MIN or CSV that describe the annotation.
+_OF_ANSWER = frozenset({"annotator", "created_at", "updated_at", "annotation_id"})
 # HTML elements that end a line of text.
 _BLOCKS = frozenset(
     {"address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "figcaption", "footer", "h1", "h2"}
@@ -211,9 +213,9 @@ def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sen
         if "annotation_id" in task and not isinstance(data, Mapping):
             yield from _of_min(line, task, ledger)
             continue
-        text = _task_text(data, ledger.options.text_column) if isinstance(data, Mapping) else None
+        text = _task_text(texts_of(task), ledger)
         answers = task.get("annotations", task.get("completions"))
-        if text is not None and _ADDRESS.fullmatch(text):
+        if text is not None and ADDRESS.fullmatch(text):
             reason = "its text is an address, but offsets need the text at this address; put the text into the task"
             ledger.reject(line, reason, str(dict(task)))
             continue
@@ -232,12 +234,11 @@ def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sen
 
 def _of_min(line: int, record: Mapping[str, object], ledger: Ledger) -> Iterator[Sentence]:
     """Yield the sentences of a row in Label Studio's JSON-MIN or CSV, which has the fields of task and annotation."""
-    own = ("annotator", "created_at", "updated_at", "annotation_id")
-    text = _task_text({key: value for key, value in record.items() if key not in own}, ledger.options.text_column)
+    text = _task_text(texts_of(record), ledger)
     if text is None:
         ledger.reject(line, "expected a column with the text of the task", str(dict(record)))
         return
-    answer = {"result": [{"value": item} for item in _items(record) or ()]}
+    answer = {"result": [{"value": item} for item in answers_of(record)]}
     yield from _answer(text, answer, _person(record["annotator"]) if record.get("annotator") else None, line, ledger)
 
 
@@ -281,19 +282,37 @@ def _lists_of(value: object) -> list[Mapping[str, object]]:
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
-def _task_text(data: Mapping[str, object], column: str | None) -> str | None:
-    texts = {key: value for key, value in data.items() if isinstance(value, str)}
-    if column or "text" in texts:
-        return texts.get(column or "text")
-    # Users of Label Studio choose the names of the fields. The longest value is probably the text, not a title.
-    return max(texts.values(), key=len, default=None)
+def _task_text(texts: Mapping[str, str], ledger: Ledger) -> str | None:
+    """Return the text of a task. texts: see `texts_of`."""
+    if column := ledger.options.text_column:
+        return texts.get(column)
+    names = (name for name in (ledger.fields.text, "text") if name in texts)
+    # Tasks of one file may have different fields. The longest value is probably the text, not a title.
+    return next((texts[name] for name in names if name), max(texts.values(), key=len, default=None))
+
+
+def texts_of(task: Mapping[str, object]) -> dict[str, str]:
+    """Return the values that may be the text of a task of Label Studio, or of a row in JSON-MIN or CSV, by field."""
+    data = task.get("data")
+    fields = data if isinstance(data, Mapping) else task if "annotation_id" in task else {}
+    names = [name for name in fields if fields is data or name not in _OF_ANSWER]
+    return {name: value for name in names if isinstance(value := fields[name], str)}
+
+
+def answers_of(task: Mapping[str, object]) -> list[object]:
+    """Return the regions of all annotations of a task of Label Studio, or of a row in JSON-MIN or CSV."""
+    if "annotation_id" in task and not isinstance(task.get("data"), Mapping):
+        # Each control has a field of its own. Other fields, such as lists of choices, have no regions.
+        return [item for value in task.values() for item in _lists_of(value)]
+    results = (answer.get("result") for answer in _lists_of(task.get("annotations", task.get("completions"))))
+    return [item.get("value") for result in results for item in _lists_of(result)]
 
 
 def marks_of(items: Sequence[object], text: str, line: int, ledger: Ledger) -> tuple[list[Mark], list[Region]]:
     """Return the usable annotations as `Mark`s, and the regions of the text whose annotations could not be used."""
     marks, lost = list[Mark](), list[Region]()
     for item in items:
-        start, end, kind, quote = _fields(item)
+        start, end, kind, quote = parts_of(item)
         if isinstance(kind, list) and kind:
             for other in kind[1:]:
                 ledger.reject_span(line, f"a second type {str(other)[:40]!r} for the span from {start} to {end}")
@@ -313,7 +332,7 @@ def marks_of(items: Sequence[object], text: str, line: int, ledger: Ledger) -> t
     return marks, lost
 
 
-def _fields(item: object) -> tuple[object, object, object, object]:
+def parts_of(item: object) -> tuple[object, object, object, object]:
     """Return (start, end, type, quoted text) of an annotation, None if missing. In Argilla 1, the type comes first."""
     if isinstance(item, list | tuple) and len(item) >= 3:
         a, b, c = item[:3]

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
 from itertools import islice
@@ -15,8 +15,9 @@ from core.corpora.annotators import is_annotator
 from core.corpora.formats.annotated import SPANS, TEXTS, why_no_spans, with_lists
 from core.corpora.formats.conll import looks_like_columns, looks_like_conll
 from core.corpora.formats.documents import document_format, is_document, sheet_rows
+from core.corpora.formats.fields import fields_of
 from core.corpora.formats.folders import COLUMN_SUFFIXES, is_brat
-from core.corpora.formats.ledger import NAMES, RECORDS, Ledger, ReadOptions, Record
+from core.corpora.formats.ledger import NAMES, RECORDS, Fields, Ledger, ReadOptions, Record
 from core.corpora.formats.name_lists import ENDINGS
 from core.corpora.formats.other_tools import adapted, object_rows, refuse_by_ending, tool_of, why_refused
 from core.corpora.formats.rows import arrow_rows, arrow_schema, inline_rows, json_array, json_lines, looks_inline, table
@@ -53,7 +54,7 @@ class FileKind:
     format: a value of `ledger.Format`. container: how the file stores rows, see `_container`. columns: names of the
     columns, () without columns. placed: True if rows name the file, and perhaps the page, from which their text
     comes. others: names of further columns to keep, at most `MOST_KEPT`. cells: columns of tokens and tags in a table
-    of labelled tokens, None for any other file.
+    of labelled tokens, None for any other file. fields: fields of labelled rows that have no usual name.
     """
 
     format: str
@@ -66,6 +67,7 @@ class FileKind:
     placed: bool = False
     others: tuple[str, ...] = ()
     cells: Cells | None = None
+    fields: Fields = field(default_factory=Fields)
 
 
 def suffix(path: PurePath) -> str:
@@ -149,8 +151,9 @@ def kind_of(path: Path, options: ReadOptions) -> FileKind:
         raise ReadError(path.name, 1, f"{reason}.")
     if shape:
         asked = (options.text_column, options.doc_column or _usual_doc(columns), options.group_column)
-        others = _others(rows, *_IDLE, *asked, *(PLACE if placed else ()))
-        return FileKind(shape, container, options.encoding, tuple(columns), *asked, placed, others)
+        fields = fields_of(shape, rows)
+        others = _others(rows, *_IDLE, *asked, fields.text, *(PLACE if placed else ()))
+        return FileKind(shape, container, options.encoding, tuple(columns), *asked, placed, others, None, fields)
     return _text_table(path, container, columns, rows, options, placed=placed)
 
 

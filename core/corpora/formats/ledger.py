@@ -99,6 +99,14 @@ class ReadOptions:
     tag_column: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Fields of labelled rows whose names are chosen by the users of a tool; None if they have usual names."""
+
+    text: str | None = None
+    spans: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """A row or span that was rejected, skipped or repaired. Its text is not stored."""
@@ -165,8 +173,9 @@ class ReadReport:
 class Ledger:
     """State of a reader: the report, the reject file, and the current file and row. Readers update it row by row.
 
-    Current file: `file` is its name, `listed` its name with folders, `format` its format. `doc` is the document of its
-    sentences, unless a row names another one. If `placed`, sentences get file and page.
+    Current file: `file` is its name, `listed` its name with folders, `format` its format. `fields` are the fields of
+    its rows. `doc` is the document of its sentences, unless a row names another one. If `placed`, sentences get file
+    and page.
 
     Current row: `named` is (document, group) from the requested columns, `place` is (file, page), and `columns` are the
     row's further columns. In a workbook, `page` is the number of the row's sheet, and `sheet` is the sheet's name if
@@ -197,6 +206,7 @@ class Ledger:
         self.place: tuple[str | None, int | None] = (None, None)
         self.columns: tuple[tuple[str, str], ...] = ()
         self.format, self.placed = "", False
+        self.fields = Fields()
         self.page: int | None = None
         self.sheet = ""
         self.first_pages: int | None = None

@@ -22,6 +22,10 @@ _SERVICE = frozenset(
     ("Token", "SpaceToken", "DEFAULT_TOKEN", "Sentence", "Split", "Lookup", "paragraph", "VG", "NounChunk", "Temp")
 )
 _MARKUP, _KEY = "Original markups", "Key"
+# Fields of a record of Argilla that describe the record, if its own fields are not in `fields`.
+_OF_RECORD = frozenset(
+    {"id", "_server_id", "external_id", "status", "annotation_agent", "prediction_agent", "event_timestamp", "vectors"}
+)
 
 
 def read_spacy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
@@ -55,11 +59,11 @@ def read_argilla(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence
     """Yield the sentences of records of Argilla 1 and 2. Suggestions, predictions and drafts are ignored."""
     for line, record in records:
         status = str(record.get("status") or "").lower()
-        text = _argilla_text(record, ledger.options.text_column)
+        text = _argilla_text(record, ledger)
         if text is None:
             ledger.reject(line, 'expected a text under "text" or in "fields"', str(dict(record)))
             continue
-        answers = list(_argilla_answers(record))
+        answers = list(argilla_answers(record))
         if status == "discarded" and "fields" not in record:
             answers = []
         if not answers:
@@ -73,42 +77,58 @@ def read_argilla(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence
             yield from from_marks(text, marks, line, ledger, who=name, lost=lost)
 
 
-def _argilla_text(record: Mapping[str, Any], column: str | None) -> str | None:
+def _argilla_text(record: Mapping[str, Any], ledger: Ledger) -> str | None:
+    texts = argilla_texts(record)
+    names = [ledger.options.text_column] if ledger.options.text_column else [ledger.fields.text, "text"]
+    return next((texts[name] for name in names if name in texts), None)
+
+
+def argilla_texts(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values that may be the text of a record of Argilla, by field."""
     fields = record.get("fields")
-    values = fields if isinstance(fields, Mapping) else record
-    texts = {name: value for name, value in values.items() if isinstance(value, str)}
-    if column or "text" in texts:
-        return texts.get(column or "text")
-    return max(texts.values(), key=len, default=None) if isinstance(fields, Mapping) else None
+    if not isinstance(fields, Mapping):
+        # In a table, the columns of a question have names such as `span_label.responses`.
+        fields = {name: value for name, value in record.items() if name not in _OF_RECORD and "." not in name}
+    return {name: value for name, value in fields.items() if isinstance(value, str)}
 
 
-def _argilla_answers(record: Mapping[str, Any]) -> Iterator[tuple[str | None, list[Any]]]:
-    """Yield (user, spans) of each submitted answer in a record of any Argilla version. user: None if unknown."""
+def argilla_answers(record: Mapping[str, Any]) -> Iterator[tuple[str | None, list[Any]]]:
+    """Yield (user, spans) of each submitted answer in a record of any Argilla version. user: None if unknown.
+
+    A user's spans of all questions are one answer. Otherwise, the text would be read once per question.
+    """
     if isinstance(record.get("annotation"), list):  # Argilla 1.x
         yield str(record.get("annotation_agent") or "") or None, record["annotation"]
-    for response in _argilla_responses(record):
+    answers = dict[tuple[str, int], list[Any]]()
+    for i, response in _argilla_responses(record):
         if response.get("status", "submitted") in ("submitted", None) and _are_spans(response.get("value")):
-            yield str(response.get("user_id") or "") or None, response["value"]
+            user = str(response.get("user_id") or "")
+            answers.setdefault((user, 0 if user else i), []).extend(response["value"])
+    for (user, _), items in answers.items():
+        yield user or None, items
 
 
-def _argilla_responses(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the answers to all questions of a record, as objects with `value`, `user_id` and, if known, `status`."""
+def _argilla_responses(record: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield (number among the answers to its question, answer) of each answer to a question of a record.
+
+    An answer is an object with `value`, `user_id` and, if known, `status`.
+    """
     responses = record.get("responses")
     if isinstance(responses, list):  # Argilla 1.x, feedback data set: a response answers all questions
-        for response in _dicts(responses):
+        for i, response in enumerate(_dicts(responses)):
             values = response.get("values")
             for answer in _dicts(list(values.values())) if isinstance(values, dict) else ():
-                yield {**response, "value": answer.get("value")}
+                yield i, {**response, "value": answer.get("value")}
     if isinstance(responses, Mapping):  # Argilla 2.x: {question: responses}
         for question in responses.values():
-            yield from _dicts(question)
+            yield from enumerate(_dicts(question))
     for name, values in record.items():
         if name.endswith(".responses") and isinstance(values, list):  # Argilla 2.x as a table: a column per question
             users, states = record.get(f"{name}.users"), record.get(f"{name}.status")
             for i, value in enumerate(values):
-                yield {"value": value, "user_id": _at(users, i), "status": _at(states, i)}
+                yield i, {"value": value, "user_id": _at(users, i), "status": _at(states, i)}
         elif name != "responses" and _are_responses(values):  # feedback data set as a table
-            yield from _dicts(values)
+            yield from enumerate(_dicts(values))
 
 
 def _at(values: object, i: int) -> object:

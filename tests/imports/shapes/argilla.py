@@ -48,4 +48,15 @@ SHAPES = (
                         "user_id": "user-ben"}]}, "status": "completed"} for n, c in enumerate(ENGLISH)])},
         Right(sentences=4, mentions=read_right(ENGLISH).mentions, says=("agree",)), options={"annotator": "user-ana"},
         asks="user-ana"),
+    Shape("argilla-2-title-and-review",
+        "Argilla 2.x: two fields with names of the user's own; a title may be longer than the review",
+        {"records.json": as_json([{"id": str(n), "fields": {"title": "A title about the harbour. " * (n % 2 * 5 + 1),
+                "review": c.text}, "responses": {"span_label": [{"value": spans(c), "user_id": "u"}]},
+                "status": "completed"} for n, c in enumerate(ENGLISH)])}, read_right(ENGLISH, without=("title",))),
+    Shape("argilla-2-two-questions", "Argilla 2.x: two span questions about one text, a column for each",
+        {"records.json": as_json([{"id": str(n), "status": "completed", "review": c.text,
+                **{key: value for name, kinds in (("people", ("PER",)), ("places", ("LOC", "ORG")))
+                    for key, value in ((f"{name}.responses", [[s for s in spans(c) if s["label"] in kinds]]),
+                        (f"{name}.responses.users", ["u"]), (f"{name}.responses.status", ["submitted"]))}}
+            for n, c in enumerate(ENGLISH)])}, read_right(ENGLISH)),
 )

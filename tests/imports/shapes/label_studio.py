@@ -50,6 +50,12 @@ def hypertext(each: Clause, *, anywhere: bool) -> dict[str, object]:
     return {"id": 1, "data": {"text": f"<p>{html}</p>"}, "annotations": [{"id": 1, "result": results}]}
 
 
+def min_regions(each: Clause, *kinds: str, labels: bool = True) -> list[dict[str, object]]:
+    """Return the regions of a field of JSON-MIN. kinds: only these types; all if none is given."""
+    given = [(s, e, k) for s, e, k in each.spans if not kinds or k in kinds]
+    return [{"start": s, "end": e, "text": each.text[s:e], **({"labels": [k]} if labels else {})} for s, e, k in given]
+
+
 def label_csv() -> str:
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
@@ -138,4 +144,20 @@ SHAPES = (
         {"project-12.json": as_json([{"data": {"text": c.text},
             "annotations": [{"result": [{"value": {"choices": ["legal"]}}]}]} for c in ENGLISH])},
         refused("choices, but no spans of a text")),
+    Shape("label-studio-long-other-field",
+        "Label Studio 1.x: the text under a name of the project's own, beside a title that may be longer",
+        {"project-13.json": as_json([{**task(n, c), "data": {"tweet": c.text,
+            "title": "A title about the harbour. " * (n % 2 * 5 + 1)}} for n, c in enumerate(FRENCH, 1)])},
+        read_right(FRENCH, without=("title",))),
+    Shape("label-studio-json-min-long-address", "Label Studio 1.x, JSON-MIN: an address that is longer than the text",
+        {"project-14.json": as_json([{"tweet": c.text, "url": f"https://harbour.example.org/{'notes/' * 20}{n}", "id": n,
+            "ner": min_regions(c), "annotator": 1, "annotation_id": n} for n, c in enumerate(ENGLISH, 1)])},
+        read_right(ENGLISH)),
+    Shape("label-studio-json-min-two-controls",
+        "Label Studio 1.x, JSON-MIN: two controls with labels and one with choices, each in a field of its own",
+        {"project-15.json": as_json([{"text": c.text, "id": n,
+            "tone": [{**region, "choices": ["calm"]} for region in min_regions(c, labels=False)],
+            "people": min_regions(c, "PER"), "places": min_regions(c, "LOC", "ORG"),
+            "annotator": 1, "annotation_id": n, "lead_time": 3.5} for n, c in enumerate(ENGLISH, 1)])},
+        read_right(ENGLISH)),
 )
