@@ -33,6 +33,7 @@ _BINARY = (
 )
 _DIALOGUE = "its offsets count within the paragraphs of a dialogue, not within a text; use the tag Text in Label Studio"
 ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20}://|/data/)\S+")  # matches an address in place of a text
+_LIST, _ENTITIES = re.compile(r"\[.*\]", re.DOTALL), re.compile(r"\{\s*[\"']entities[\"'].*\}", re.DOTALL)
 # Views of Prodigy in which an answer is about one span, not about the whole text.
 _BINARY_VIEWS = ("ner", "binary")
 # Fields by which Label Studio marks invalid annotations.
@@ -78,7 +79,7 @@ def from_marks(
 def read_doccano(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
     """Yield the sentences of rows with a text and a list of spans, as doccano, spaCy and other tools write them."""
     for line, record in records:
-        text, items = _text(record, ledger.options.text_column), _items(record)
+        text, items = _text(record, ledger), _items(record, ledger.fields.spans)
         if text is None:
             ledger.reject(line, 'expected a text under "text" and a list of spans under "label"', str(dict(record)))
         elif items is None:
@@ -89,19 +90,22 @@ def read_doccano(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence
             yield from _by_users(text, items, line, record, ledger)
 
 
-def _text(record: Mapping[str, object], column: str | None) -> str | None:
-    names = (column,) if column else TEXTS
+def _text(record: Mapping[str, object], ledger: Ledger) -> str | None:
+    column = ledger.options.text_column
+    names = (column,) if column else (ledger.fields.text or TEXTS[0], *TEXTS)
     return next((value for name in names if isinstance(value := record.get(name), str)), None)
 
 
-def _items(record: Mapping[str, object]) -> list[object] | None:
-    """Return the list of spans in a row, None if the row was not annotated."""
+def _items(record: Mapping[str, object], field: str | None) -> list[object] | None:
+    """Return the list of spans in a row, None if the row was not annotated. field: field of the spans, if known."""
+    if field is not None:
+        return value if isinstance(value := record.get(field), list) else None
     named = [value for key in SPANS if isinstance(value := record.get(key), list)]
     by_name = record.get("spans")  # spaCy writes {name of a group of spans: spans}
     groups = [value for value in by_name.values() if isinstance(value, list)] if isinstance(by_name, Mapping) else []
     free = [value for value in record.values() if isinstance(value, list) and value and _is_span(value[0])]
     # Prefer lists with items, because spaCy and flair also write empty lists.
-    found = next(iter([*filter(None, named), *filter(None, groups), *named, *free]), None)
+    found = next(iter([*filter(None, named), *filter(None, groups), *named, *groups, *free]), None)
     # An annotated row without a list has no spans: Label Studio then leaves the column out.
     return [] if found is None and record.get("annotation_id") is not None else found
 
@@ -339,13 +343,26 @@ def parts_of(item: object) -> tuple[object, object, object, object]:
         return (b, c, a, None) if isinstance(a, str) and not a.isdecimal() else (a, b, c, None)
     if not isinstance(item, Mapping):
         return None, None, None, None
+    place = item.get("span")  # an object in PubAnnotation, a pair in Japanese data sets
+    if isinstance(place, Mapping):
+        item = {**item, **place}
+    elif isinstance(place, list) and len(place) == 2:
+        item = {**item, "start": place[0], "end": place[1]}
     start = next((item[name] for name in ("start", "start_offset", "begin", "start_pos") if name in item), None)
     end = next((item[name] for name in ("end", "end_offset", "end_pos") if name in item), None)
-    names = ("label", "labels", "hypertextlabels", "type", "entity", "obj", "tag")
+    names = ("label", "labels", "hypertextlabels", "type", "entity", "entity_type", "label_type", "obj", "tag")
     kind = next((item[name] for name in names if name in item), None)
     if isinstance(kind, list) and all(isinstance(each, Mapping) for each in kind):  # types in flair's format
         kind = [each.get("value") for each in kind]
     return start, end, kind, item.get("text")
+
+
+def is_usable(item: object) -> bool:
+    """Return True if an annotation has a start, an end and a type."""
+    start, end, kind, _ = parts_of(item)
+    kinds = kind if isinstance(kind, list) and kind else [kind]
+    named = all(isinstance(each, str) and each for each in kinds)
+    return _whole(_number(start)) and _whole(_number(end)) and named
 
 
 def _number(value: object) -> object:
@@ -359,20 +376,24 @@ def _whole(value: object) -> TypeGuard[int]:
 
 
 def with_lists(record: Mapping[str, object]) -> Mapping[str, object]:
-    """Return a table row, in which cells with lists of spans (JSON or Python notation) are parsed."""
-    read = {name: items for name, value in record.items() if (items := _spans_in(value)) is not None}
+    """Return a row, in which values with lists of spans as text (in JSON or Python notation) are parsed."""
+    read = {name: items for name in record if name not in TEXTS and (items := _spans_in(record[name])) is not None}
     return {**record, **read} if read else record
 
 
 def _spans_in(cell: object) -> list[object] | None:
-    """Parse a cell with a list of spans in JSON or Python notation. Return None for any other cell."""
-    if not isinstance(cell, str) or not cell.startswith("[") or not cell.endswith("]"):
+    """Parse a cell with a list of spans in JSON or Python notation. Return None for any other cell.
+
+    The list may be in an object {"entities": list}, as in spaCy's pairs.
+    """
+    if not isinstance(cell, str) or not (_LIST.fullmatch(cell) or _ENTITIES.fullmatch(cell)):
         return None
     for parse in (json.loads, ast.literal_eval):
         try:
             value = parse(cell)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
+        value = value.get("entities") if isinstance(value, dict) else value
         if isinstance(value, list) and all(isinstance(item, dict | list | tuple) for item in value):
             return value
     return None

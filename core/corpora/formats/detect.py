@@ -15,7 +15,7 @@ from core.corpora.annotators import is_annotator
 from core.corpora.formats.annotated import SPANS, TEXTS, why_no_spans, with_lists
 from core.corpora.formats.conll import looks_like_columns, looks_like_conll
 from core.corpora.formats.documents import document_format, is_document, sheet_rows
-from core.corpora.formats.fields import fields_of
+from core.corpora.formats.fields import fields_of, span_fields
 from core.corpora.formats.folders import COLUMN_SUFFIXES, is_brat
 from core.corpora.formats.ledger import NAMES, RECORDS, Fields, Ledger, ReadOptions, Record
 from core.corpora.formats.name_lists import ENDINGS
@@ -41,6 +41,8 @@ _PATH = re.compile(r"/|\\\\|[A-Za-z]:[/\\]")
 _DOC_NAMES = ("doc", "doc_id", "document_id", "docid")
 # JSON objects in which annotation tools store further columns of a row.
 _WITHIN = ("meta", "metadata", "data")
+# Formats of tables of texts. If the user chooses one of them, labels are not read.
+_TABLES = ("csv", "tsv", "jsonl", "parquet", "xlsx")
 # Formats whose files are documents, not rows.
 _WHOLE = frozenset({"webanno", "pubtator", "gate", "bioc"})
 # The formats in `_WHOLE`, and formats that are a single JSON object.
@@ -131,11 +133,10 @@ def kind_of(path: Path, options: ReadOptions) -> FileKind:
     if reason := why_refused(columns, rows):
         raise ReadError(path.name, 1, f"{reason}.")
     _check_named(path, rows, options)
-    if container in ("csv", "tsv") and choice not in ("csv", "tsv"):
+    if choice not in _TABLES:
         rows = [with_lists(row) for row in rows]
     shape = choice if choice == "hf" or choice in RECORDS else _shape(columns, rows)
-    if choice in ("csv", "tsv", "jsonl", "parquet") or container == "xlsx":
-        shape = ""
+    shape = "" if choice in _TABLES else shape
     tokens_in = choice in ("auto", "hf", "xlsx") and options.text_column is None and not shape
     lists_in = container != "inline" and (shape == "hf" or tokens_in)
     cells = listed_tags(path, columns, rows, options) if lists_in else None
@@ -151,7 +152,7 @@ def kind_of(path: Path, options: ReadOptions) -> FileKind:
         raise ReadError(path.name, 1, f"{reason}.")
     if shape:
         asked = (options.text_column, options.doc_column or _usual_doc(columns), options.group_column)
-        fields = fields_of(shape, rows)
+        fields = fields_of(path.name, shape, rows)
         others = _others(rows, *_IDLE, *asked, fields.text, *(PLACE if placed else ()))
         return FileKind(shape, container, options.encoding, tuple(columns), *asked, placed, others, None, fields)
     return _text_table(path, container, columns, rows, options, placed=placed)
@@ -380,7 +381,7 @@ def _shape(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
         "hf": pair is not None and all(map(lists, pair)),
         "spacy": lists("paragraphs") or text_and("ents") or any(isinstance(row.get("spans"), Mapping) for row in rows),
         "prodigy": text_and("spans"),
-        "doccano": text_and(*SPANS),
+        "doccano": text_and(*SPANS) or bool(span_fields(rows)),
     }
     return "labelstudio" if few else next((name for name, has in shapes.items() if has), "")
 

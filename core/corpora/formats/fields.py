@@ -1,4 +1,4 @@
-"""Find the text among the fields of labelled rows. Users of a tool choose the names of these fields.
+"""Find the text and the spans among the fields of labelled rows. Users of a tool choose the names of these fields.
 
 The choice is made once per file. If it were made per row, some rows of a file would get the text of another field.
 """
@@ -6,21 +6,81 @@ The choice is made once per file. If it were made per row, some rows of a file w
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from core.corpora.formats.annotated import ADDRESS, answers_of, parts_of, texts_of
+from core.corpora.formats.annotated import ADDRESS, SPANS, TEXTS, answers_of, is_usable, parts_of, texts_of
 from core.corpora.formats.ledger import Fields
 from core.corpora.formats.tool_rows import argilla_answers, argilla_texts
+from core.errors import OptionsError
 
+# Lists of positions in the text that are not its labels.
+_NOT_LABELS = frozenset(
+    {"tokens", "words", "sents", "sentences", "predictions", "prediction", "suggestions", "relations", "paragraphs"}
+)
+# Minimum share of spans that must begin and end with a word; otherwise they probably count tokens, not characters.
+_ALIGNED = 0.8
 Row = Mapping[str, object]
 
 
-def fields_of(shape: str, rows: Sequence[Row]) -> Fields:
-    """Return the fields of a file with labelled rows. shape: format of the rows. rows: first rows of the file."""
+def fields_of(name: str, shape: str, rows: Sequence[Row]) -> Fields:
+    """Return the fields of a file with labelled rows.
+
+    name: name of the file. shape: format of its rows. rows: its first rows. Errors: OptionsError if several fields have
+    spans.
+    """
     if shape == "labelstudio":
         return Fields(text=_text_field((texts_of(row), answers_of(row)) for row in rows))
     if shape == "argilla":
         answers = ([item for _, items in argilla_answers(row) for item in items] for row in rows)
         return Fields(text=_text_field(zip(map(argilla_texts, rows), answers, strict=True)))
-    return Fields()
+    if shape != "doccano":
+        return Fields()
+    spans = span_fields(rows)
+    text = None if _usual_text(rows) else _text_field((_texts(row), _items(row, spans)) for row in rows)
+    if any(
+        isinstance(value, list) and any(not isinstance(v, str) for v in value) for row in rows for value in _usual(row)
+    ):
+        return Fields(text=text)
+    if len(spans) > 1:
+        problem = f"several fields have spans ({', '.join(spans)}); rename the field with the labels to label"
+        raise OptionsError(name, 1, f"{problem}, or read only the texts with --format jsonl.")
+    return Fields(text=text, spans=next(iter(spans), None))
+
+
+def span_fields(rows: Sequence[Row]) -> list[str]:
+    """Return the fields that have lists of spans with types in some rows, for rows with a text."""
+    found = list[str]()
+    for name in dict.fromkeys(name for row in rows for name in row if name not in _NOT_LABELS):
+        pairs = [(_texts(row), value) for row in rows if isinstance(value := row.get(name), list) and value]
+        usable = [(texts, item) for texts, items in pairs for item in items if is_usable(item)]
+        n = sum(len(items) for _, items in pairs)
+        aligned = sum(any(_is_aligned(item, text) for text in texts.values()) for texts, item in usable)
+        if usable and len(usable) >= _ALIGNED * n and aligned >= _ALIGNED * n:
+            found.append(name)
+    return found
+
+
+def _texts(row: Row) -> dict[str, str]:
+    return {name: value for name, value in row.items() if isinstance(value, str)}
+
+
+def _items(row: Row, names: Sequence[str]) -> list[object]:
+    return [item for name in names if isinstance(value := row.get(name), list) for item in value]
+
+
+def _usual(row: Row) -> list[object]:
+    return [row[name] for name in SPANS if name in row]
+
+
+def _usual_text(rows: Sequence[Row]) -> bool:
+    return any(isinstance(row.get(name), str) for row in rows for name in TEXTS)
+
+
+def _is_aligned(item: object, text: str) -> bool:
+    """Return True if an annotation begins and ends with a word of an ASCII text, or if it is within any other text."""
+    start, end, _, _ = parts_of(item)
+    if not isinstance(start, int) or not isinstance(end, int) or not 0 <= start < end <= len(text):
+        return False
+    borders = (text[start - 1 : start + 1] if start else "", text[end - 1 : end + 1])
+    return not text.isascii() or not any(len(pair) == 2 and pair.isalnum() for pair in borders)
 
 
 def _text_field(rows: Iterable[tuple[Mapping[str, str], Sequence[object]]]) -> str | None:

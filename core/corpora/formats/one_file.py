@@ -149,7 +149,7 @@ def _of_lines_or_rows(file: Path, kind: FileKind, scheme: Scheme, ledger: Ledger
     if kind.format in _TABLES and kind.container != "json" and pays(file, ledger):
         return _large_table(file, kind, scheme, ledger)
     rows = records(file, kind, ledger)
-    if kind.container in ("csv", "tsv") and kind.format in _RECORDS:
+    if kind.format in _RECORDS:
         rows = ((line, annotated.with_lists(record)) for line, record in rows)
     return _of_records(file, kind, scheme, rows, ledger)
 

@@ -372,7 +372,8 @@ def _objects(feed: "_Feed", name: str, ledger: Ledger) -> Iterator[Record]:
 def as_row(value: object) -> Mapping[str, object] | None:
     """Return a JSON value as a row; None if it cannot be a row.
 
-    A row is an object, a string, or a pair [text, {"entities": entities}], as spaCy writes it.
+    A row is an object, a string, or a pair [text, {"entities": entities}] or [text, {"spans": {name: spans}}], as spaCy
+    writes it.
     """
     if isinstance(value, dict):
         return value
@@ -381,7 +382,9 @@ def as_row(value: object) -> Mapping[str, object] | None:
     if isinstance(value, list) and len(value) == 2 and isinstance(value[0], str):
         text, notes = value
         if notes is None or isinstance(notes, dict):
-            return {"text": text, "ents": (notes or {}).get("entities")}
+            groups = (notes or {}).get("spans")  # {name of a group: spans}, for spaCy's spancat
+            own = {"spans": groups} if isinstance(groups, dict) else {}
+            return {"text": text, "ents": (notes or {}).get("entities"), **own}
     return None
 
 

@@ -1,7 +1,7 @@
 """LightTag, tagtog, GATE, BioC, PubTator, and other tools that label text."""
 
 from tests.imports.shape import Right, Shape, as_json, as_jsonl, block, read_right, refused, zipped
-from tests.imports.texts import ENGLISH, FRENCH, GERMAN, MEDICAL, SPANISH
+from tests.imports.texts import ENGLISH, FRENCH, GERMAN, JAPANESE, MEDICAL, SPANISH
 
 # A table: ruff would give each field its own line.
 # fmt: off
@@ -123,4 +123,12 @@ SHAPES = (
                 "tokens": [{"text": c.text[s:e], "start": s, "end": e, "token_start": 0, "token_end": 1,
                         "entityLabel": k} for s, e, k in c.spans], "relations": []} for n, c in enumerate(GERMAN)])},
         read_right(GERMAN)),
+    Shape("pubannotation", "PubAnnotation and TextAE: denotations, whose begin and end are under span, and their type under obj",
+        {"notes.json": as_json([{"target": f"https://pubannotation.example.org/docs/{n}", "sourceid": str(n),
+                "text": c.text, "denotations": [{"id": f"T{s}", "span": {"begin": s, "end": e}, "obj": k}
+                    for s, e, k in c.spans]} for n, c in enumerate(MEDICAL)])}, read_right(MEDICAL)),
+    Shape("stockmark", "stockmarkteam/ner-wikipedia-dataset (Japanese): name, span as a pair, type",
+        {"ner.json": as_json([{"curid": str(n), "text": c.text,
+                "entities": [{"name": c.text[s:e], "span": [s, e], "type": k} for s, e, k in c.spans]}
+            for n, c in enumerate(JAPANESE)])}, read_right(JAPANESE)),
 )

@@ -73,4 +73,6 @@ SHAPES = (
                 "LOC": ["Lyon"] * 2}, says=("overlap|span",))),
     Shape("spacy-2-pairs-by-line", "TRAIN_DATA of spaCy 2 as JSON lines: a pair per line",
         {"train.jsonl": as_jsonl([c.text, {"entities": c.spans}] for c in ENGLISH)}, read_right(ENGLISH)),
+    Shape("spacy-3-pairs-of-spancat", "spaCy 3.1 and later, pairs for spancat: spans under the name of a group",
+        {"train.json": as_json([[c.text, {"spans": {"sc": c.spans}}] for c in ENGLISH])}, read_right(ENGLISH)),
 )
