@@ -54,6 +54,25 @@ def test_only_sentences_that_may_contain_a_lost_span_are_left_out(tmp_path: Path
     assert (report.lost, report.rejected_spans) == (4, 2)
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("original/note.ann", "beside it; put each .ann file into the folder of the .txt file"),  # as in CADEC
+        ("text/note.ANN", "rename it to .ann"),
+        ("text/note.a1", "rename the .a1 files to .ann"),
+        ("concept/note.con", "convert them to brat or CoNLL"),
+    ],
+)
+def test_annotations_that_are_not_read_are_named_with_advice(tmp_path: Path, name: str, reason: str) -> None:
+    for file, content in (("text/note.txt", f"{TEXT}\n"), (name, "T1\tPER 0 9\tMara Lind\n")):
+        (tmp_path / "n" / file).parent.mkdir(parents=True, exist_ok=True)
+        write(tmp_path / "n" / file, content)
+    found, report = load(tmp_path / "n")
+    assert [sentence.entities for sentence in found] == [None]
+    assert report.left_out == 1
+    assert reason in report.problems[0].reason
+
+
 def test_a_repeated_span_counts_once_and_loses_no_sentence(tmp_path: Path) -> None:
     found, report = load(write(tmp_path / "a.jsonl", lines([{"text": TEXT, "label": [MARA, MARA, LYON]}])))
     assert all_surfaces(found) == [RIGHT]

@@ -19,6 +19,14 @@ TAGTOG = (
     "is an export of tagtog, whose offsets count within parts of a web page, not within a text; convert it to JSONL"
     " with text and character offsets, brat or CoNLL."
 )
+_BIONLP = "has annotations of a BioNLP shared task; rename the .a1 files to .ann, so that they are read as brat"
+# {extension of files with annotations of other files: problem and advice}
+APART = {
+    ".a1": _BIONLP,
+    ".a2": _BIONLP,
+    ".con": "has annotations of i2b2 2010, which number the words of each line; convert them to brat or CoNLL",
+}
+_NO_TEXT = "its text is not beside it; put each .ann file into the folder of the .txt file of the same name"
 # Maximum number of entries of a folder that are shown to the user.
 MOST_LISTED = 500
 # Maximum number of zip archives in a folder, because each may unpack to gigabytes.
@@ -154,13 +162,21 @@ def _inside(
     if any(file.name.endswith(".ann.json") for file in files):
         raise ReadError(called, None, TAGTOG)
     files = _of_part(files, names, called, options)
-    unread = [file for file in names if not (readable(file) or is_brat(file.with_suffix(".txt")))]
+    unread = [file for file in names if not (readable(file) or _has_text(file))]
     left_out = {**left_out, **{names[file]: _why_unread(file) for file in unread}}
     return Listing(files, {file: names[file] for file in files}, left_out)
 
 
 def _why_unread(file: Path) -> str:
-    """Return why a file is left out: its content is of a known binary format, or its extension is not supported."""
+    """Return why a file is left out, and what to do.
+
+    It has annotations of another file, its content is of a known binary format, or its extension is not supported.
+    """
+    ending = file.suffix.lower()
+    if ending == ".ann":
+        return _NO_TEXT if file.suffix == ".ann" else "its extension is in capital letters; rename it to .ann"
+    if ending in APART:
+        return APART[ending]
     with suppress(OSError, PathError):
         try:
             with open_bytes(file) as stream:
@@ -196,6 +212,11 @@ def _of_part(files: list[Path], names: Mapping[Path, str], called: str, options:
             f"the folder has several sets ({', '.join(present)}); choose one with --part, or choose a single file.",
         )
     return files
+
+
+def _has_text(file: Path) -> bool:
+    """Return True if `file` is a brat annotation file (.ann) whose text is beside it."""
+    return file.suffix == ".ann" and is_there(file.with_suffix(".txt"))
 
 
 def is_brat(path: Path) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from core.corpora.formats.annotated import whole_text
-from core.corpora.formats.folders import TAGTOG
+from core.corpora.formats.folders import APART, TAGTOG
 from core.corpora.formats.ledger import Ledger, ReadOptions, Record
 from core.corpora.formats.rows import as_row
 from core.corpora.formats.webanno import is_webanno
@@ -40,6 +40,7 @@ _ENDINGS = {
     ".ttl": f"is RDF (for example NIF), which cannot be read; {_CONVERT}.",
     ".yml": _RASA,
     ".yaml": _RASA,
+    **{ending: f"{problem}." for ending, problem in APART.items()},
 }
 
 

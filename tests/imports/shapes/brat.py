@@ -54,6 +54,9 @@ SHAPES = (
         {"a.txt": "Today Mara Lind rents hall 7 in Lyon.\nThe Harbour Board met.\n",
             "a.ann": "T1\tPER 0 9\tMara Lind\nT2\tLOC 26 30\tLyon\nT3\tORG 36 49\tHarbour Board\n"},
         refused("text", "fit|match|not the one")),
+    Shape("i2b2-2010-concepts", "i2b2 2010: concepts with the numbers of line and word, in a file without the text",
+        {"record-13.con": 'c="mara lind" 1:0 1:1||t="person"\nc="lyon" 1:6 1:6||t="place"\n'},
+        refused("i2b2", "brat or CoNLL")),
     Shape("brat-folder-per-annotator", "brat with a copy of the collection per annotator, who disagree",
         {"collection.zip": zipped({f"{who}/note.{ending}": text for who, ann in (("ana", NOTE_ANN), ("ben", BEN_ANN))
             for ending, text in (("txt", NOTE), ("ann", ann))})},
