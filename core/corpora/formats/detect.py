@@ -22,7 +22,7 @@ from core.corpora.formats.name_lists import ENDINGS
 from core.corpora.formats.other_tools import adapted, object_rows, refuse_by_ending, tool_of, why_refused
 from core.corpora.formats.rows import arrow_rows, arrow_schema, inline_rows, json_array, json_lines, looks_inline, table
 from core.corpora.formats.source import BLOCK_BYTES, PACKED, open_bytes, open_stream
-from core.corpora.formats.token_tables import Cells, cells_of, listed, listed_tags, tag_columns
+from core.corpora.formats.token_tables import Cells, cells_of, is_sentence_column, listed, listed_tags, tag_columns
 from core.errors import OptionsError, ReadError
 from core.text.sentence import PLACE
 from core.text.words import clean
@@ -329,13 +329,32 @@ def _by_content(path: Path, choice: str, head: str) -> str:
         start == "{" and ending not in (*COLUMN_SUFFIXES, ".csv", ".tsv") and _is_object(head)
     ):  # JSON lines with an unusual extension, for example .manifest
         return "jsonl"
-    if ending in COLUMN_SUFFIXES or (ending != ".csv" and looks_like_conll(head)):
-        return "conll"
+    if ending in COLUMN_SUFFIXES or ((ending != ".csv" or _has_gaps(head)) and looks_like_conll(head)):
+        return "tsv" if _numbers_sentences(head) else "conll"
     if ending not in (".csv", ".tsv") and looks_inline(head):
         return "inline"
     if ending not in (".csv", ".tsv") and looks_like_columns(head):
         return "conll"  # the CoNLL reader then asks the user for the tag column
     return ending[1:] if ending in (".csv", ".tsv") else "txt"
+
+
+def _has_gaps(head: str) -> bool:
+    """Return True if a first block has empty lines, and columns that are separated by tabs or blanks.
+
+    In such a .csv file, quotation marks are tokens. They do not begin a cell.
+    """
+    first, *rest = head.splitlines() or [""]
+    return ("\t" in first or not any(mark in first for mark in ",;|")) and not all(line.strip() for line in rest)
+
+
+def _numbers_sentences(head: str) -> bool:
+    """Return True if the first line of a first block names a column that numbers sentences.
+
+    Such a table has no empty lines. A reader of CoNLL would take it for a single sentence.
+    """
+    first, *rest = head.splitlines()
+    names = first.split("\t")
+    return len(names) > 2 and any(map(is_sentence_column, names)) and all(line.strip() for line in rest[:-1])
 
 
 def _is_object(head: str) -> bool:

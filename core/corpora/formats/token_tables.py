@@ -517,6 +517,11 @@ def _single_words(values: Sequence[str]) -> bool:
     return len(filled) > 1 and words >= 0.98 * len(filled) and any(c.isalpha() for value in filled for c in value)
 
 
+def is_sentence_column(name: str) -> bool:
+    """Return True if a column of this name probably numbers sentences, such as `Sentence #` or `sentence_id`."""
+    return bool(_SENTENCE.search(name))
+
+
 def _sentences(columns: Sequence[str], values: Mapping[str, Sequence[str]], taken: set[str]) -> str:
     """Return the column that numbers sentences, "" if there is none.
 
@@ -528,11 +533,11 @@ def _sentences(columns: Sequence[str], values: Mapping[str, Sequence[str]], take
         starts = [value for at, value in enumerate(values[column]) if value and _begins(values[column], at)]
         # A column named like `sentence` may number a single sentence, and may start again from 1 in each document. Any
         # other column must number at least two sentences, each with a different number.
-        named = bool(_SENTENCE.search(column))
+        named = is_sentence_column(column)
         unique = named or len(set(starts)) == len(starts)
         if column not in taken and unique and (1 if named else 2) <= len(starts) <= len(values[column]) / 2:
             runs[column] = len(starts)
-    return max(runs, key=lambda column: (bool(_SENTENCE.search(column)), runs[column]), default="")
+    return max(runs, key=lambda column: (is_sentence_column(column), runs[column]), default="")
 
 
 def _begins(column: Sequence[str], at: int) -> bool:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from openpyxl import Workbook
 
-from tests.imports.shape import Clause, Right, Shape, as_json, as_jsonl, clauses, read_right, refused, written
+from tests.imports.shape import Clause, Right, Shape, as_json, as_jsonl, clauses, read_right, refused, tabs, written
 from tests.imports.texts import CHINESE, DUTCH, ENGLISH, FRENCH, GERMAN, PORTUGUESE, SPANISH
 
 LISTED = clauses("""
@@ -228,6 +228,17 @@ SHAPES = (
     Shape("parquet-row-per-annotator", "datasets to_parquet() of crowd answers: tokens, ner_tags and annotator",
         {"train.parquet": parquet((*ENGLISH, *ENGLISH), annotator=["ana"] * 4 + ["ben"] * 4)},
         Right(sentences=4, mentions=read_right(ENGLISH).mentions, says=("agree on 4 of the 4 texts",))),
+    Shape("conll-as-csv", "FiNER-data (mpsilfve/finer-data): CoNLL with tabs under the extension .csv; quotes are tokens",
+        {"digitoday.2014.train.csv": tabs("""
+            Mara B-PER O | said O O | " O O | Nokia B-ORG O | pays O O | " O O | . O O
+            Otto B-PER O | Barr I-PER O | left O O | Lyon B-LOC O | . O O
+        """)},
+        Right(sentences=2, mentions={"PER": ["Mara", "Otto Barr"], "ORG": ["Nokia"], "LOC": ["Lyon"]},
+            texts=('Mara said " Nokia pays " .',))),
+    Shape("kaggle-corpus-with-tabs", "Kaggle's annotated corpus, saved with tabs: the sentence number in its first row",
+        {"ner.tsv": kaggle(c for c in ENGLISH).replace(",", "\t")}, read_right(ENGLISH)),
+    Shape("simpletransformers-frame-with-tabs", "simpletransformers: sentence_id, words, labels, saved with tabs",
+        {"train.txt": written([("sentence_id", "words", "labels"), *token_rows(GERMAN)], "\t")}, read_right(GERMAN)),
     Shape("text-under-an-own-name", "JSON lines of own scripts: the text under review",
         {"train.jsonl": as_jsonl({"id": n, "review": c.text, "entities": offsets(c)} for n, c in enumerate(ENGLISH))},
         read_right(ENGLISH)),
