@@ -1,6 +1,7 @@
 """Propose an experiment that tests the project's selection on its corpora, for the page Find out."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -300,11 +301,14 @@ def _compared(config: ExperimentConfig, strategy: str, budget: str) -> str:
 
     strategy: the arm that gets a verdict. budget: size of its selection.
     """
-    names = list(dict.fromkeys(cell.arm.plain_name for cell in config.cells))
+    # A budget is named only if an arm has several, as `random` has with the option `multipliers`.
+    often = Counter(cell.arm.plain_name for cell in config.cells if not cell.arm.encoder)
+    lines = [(cell.arm.plain_name, cell.budget) for cell in config.cells if not cell.arm.encoder]
+    names = [f"{name} {size}" if often[name] > 1 else name for name, size in lines]
     each = "Each that is trained" if any(cell.arm.reference for cell in config.cells) else "Each"
     what = f"{len(names)} variants are compared: {', '.join(names)}."
     if config.encoders:
-        what += f" Each is trained from {1 + len(config.encoders)} encoders."
+        what += f" Taggers start from {1 + len(config.encoders)} encoders."
     elif {*names} == {arms.NONE, arms.RANDOM, strategy}:
         task, domain = corpus_name(config.task), corpus_name(config.domain)
         # Only the selection has this many sentences. The random baseline has as many tokens.

@@ -297,7 +297,9 @@ def test_plan_names_the_variants_of_the_experiment_that_it_repeats(home: Path) -
         "3 times, trained on my train and tested on my test."
     )
     several = find_out.plan({**marks, "arms": ["knn"], "seeds": [1, 2, 3], "axis": ["encoder:tiny"]}).compared
-    assert several.startswith("3 variants are compared: none, random, knn. Each is trained from 2 encoders. Each is")
+    assert several.startswith("3 variants are compared: none, random, knn. Taggers start from 2 encoders. Each is")
+    multiples = find_out.plan({**marks, "arms": ["knn"], "seeds": [1, 2, 3], "multipliers": True}).compared
+    assert multiples.startswith("5 variants are compared: none, random 10%, knn, random 20%, random 40%. Each is")
 
 
 def test_a_plan_with_little_power_proposes_a_stronger_one_first(
