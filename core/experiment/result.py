@@ -527,6 +527,7 @@ class StudyResult:
     control: name of the control; "" if there is none.
     foretold: power of the plan; None for a single replicate.
     earlier: earlier analyses of the same test sets.
+    swapped: True if halves were swapped, so that replicates come in pairs.
     """
 
     arm: str
@@ -540,6 +541,7 @@ class StudyResult:
     control: str = ""
     foretold: Foretold | None = None
     earlier: Sequence[EarlierAnalysis] = ()
+    swapped: bool = False
 
 
 SWAPPED = (

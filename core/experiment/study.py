@@ -522,6 +522,7 @@ def run(config: StudyConfig, job: Job) -> StudyResult:
         hours={kind: seconds / 3600 for kind, seconds in durations.by_kind(runs, RunStore(job.home)).items()},
         foretold=forecast,
         earlier=earlier_analyses(job.context.run, RunStore(job.home)),
+        swapped=config.cross,
     )
     tables.write(job.context, result)
     return result

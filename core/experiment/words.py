@@ -849,9 +849,10 @@ def _unsettled_study(result: StudyResult, asked: Question) -> Open:
         interval=asked.these.interval,
         bound=result.planned.bound if result.planned else 0.05,
         estimate=pooled(estimates),
-        spread=tuple(of_estimate(estimate, n) for estimate in estimates) if n > 1 else None,
+        spread=tuple(of_estimate(estimate, n, swapped=result.swapped) for estimate in estimates) if n > 1 else None,
         n=n,
         hours=sum(result.hours.values()),
+        swapped=result.swapped,
     )
 
 

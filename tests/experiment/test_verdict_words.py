@@ -396,6 +396,13 @@ def test_study_answers_for_its_own_tasks_and_for_similar_ones(
     assert not any(PRIVATE.search(part) for part in found.parts)
 
 
+def test_study_with_swapped_halves_asks_for_an_even_number_of_replicates() -> None:
+    """An odd number is refused, because one half would not be tested."""
+    found = studied(mean("no evidence", 0.5, 2.0), None, tasks=[task(0.5)])
+    for swapped, total in ((False, 27), (True, 28)):
+        assert f"({total} in all)" in of_study(replace(found, swapped=swapped)).next
+
+
 def test_study_names_tasks_with_unlearnt_taggers_or_too_few_changes() -> None:
     tasks = [replace(task(0.5), taggers=9), replace(task(0.5), unlearnt=2, taggers=9)]
     found = study(mean("yes"), mean("yes"), tasks=tasks)
