@@ -461,7 +461,7 @@ class NextBudget:
 
     gain: expected gain in points of dev F1.
     upper: gain that is exceeded in at most one of ten cases; infinite if each size has only one pre-training.
-    hours: hours of pre-training, at the speed so far.
+    hours: hours of one pre-training, at the speed so far.
     stop: True if the gain is not worth the hours.
     """
 
@@ -506,8 +506,8 @@ def next_budget(leaderboard: Sequence[ArmRow], worth: float) -> list[NextBudget]
             continue
         last = max(rows, key=lambda row: row.sentences)
         size = 2 * last.sentences
-        # Twice as many sentences take twice as much time.
-        step, hours = next_step(points, size), 2 * last.hours.get("pretrain", 0.0)
+        # Twice as many sentences take twice as much time. The gain, too, is that of one model, not of all replicates.
+        step, hours = next_step(points, size), 2 * last.hours.get("pretrain", 0.0) / len(last.finetunes)
         advice.append(
             NextBudget(
                 arm=arm, sentences=size, gain=step.gain, upper=step.upper, hours=hours, stop=step.stop(hours, worth)

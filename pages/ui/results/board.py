@@ -392,7 +392,7 @@ def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
         "arm": "Strategy",
         "next": "Twice as many",
         "gain": "Gain in dev F1",
-        "hours": "It takes",
+        "hours": "One pre-training takes",
         "advice": "Advice",
     }
     table(lines, columns, "Expected gain from twice as many sentences")
