@@ -13,6 +13,7 @@ artifacts/queue.jsonl   one sentence per line: row of D_C, id, similarity, uncer
 import json
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
@@ -134,13 +135,17 @@ class QueueResult:
 
 
 def answered_rows(domain: str) -> tuple[int, ...]:
-    """Return the rows of D_C that were answered in earlier queues of this project, in ascending order."""
+    """Return the rows of D_C that were answered in earlier queues of this project, in ascending order.
+
+    If the file of a queue is damaged, only its sentences up to the damage are known.
+    """
     rows = set[int]()
     mark = Library(home()).find(domain).fingerprint
     for run in RunStore(home()).list("queue", state="succeeded"):
         if run.manifest.inputs["domain"] == mark and (latest := answers.read(run.path).latest):
-            queued = list(read(run))
-            rows |= {queued[place].row for place in latest if place < len(queued)}
+            with suppress(CorpusError):
+                for place, queued in enumerate(read(run)):
+                    rows |= {queued.row} if place in latest else set()
     return tuple(sorted(rows))
 
 

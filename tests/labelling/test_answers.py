@@ -184,6 +184,17 @@ def test_labels_of_another_queue_stay_if_both_queues_have_the_sentence(queued: s
     assert (len(made), dict(made.types)) == (1 + len(both), {"PARTY": len(both) - 1, "ORG": 2})
 
 
+def test_a_damaged_queue_does_not_prevent_another_one(queued: str) -> None:
+    view.answer(queued, [sent(0, 0), sent(1, 1), sent(2, 2)])
+    first = store().get(queued)
+    rows = [each.row for each in queue.read(first)]
+    lines = (first.artifacts / queue.FILE).read_text().splitlines()
+    (first.artifacts / queue.FILE).write_text("\n".join([lines[0], lines[1], "damaged", *lines[3:]]))
+    other = runs.execute("queue", {**first.manifest.config, "answered": ()})
+    assert other.manifest.config["answered"] == sorted(rows[:2])  # the answers before the damage still count
+    assert not {each.row for each in queue.read(other)} & set(rows[:2])
+
+
 def test_an_answer_that_arrives_while_a_corpus_is_made_changes_nothing(
     queued: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
