@@ -35,6 +35,7 @@ from core.tagging.evaluations import FinetuneResult, OverSeeds
 from core.tagging.result import Novelty, OptionDifference, TwoReadings, TypeScores, Unfound
 
 SIZES = 3  # fewest different sizes to which a power law is fitted, because it has three parameters
+_DAMAGED = (CorpusError, RunError)  # errors of a run whose scores are missing or damaged
 
 
 def board(run_id: str) -> ExperimentResult:
@@ -184,22 +185,17 @@ def type_scores(a: tuple[str, ...], b: tuple[str, ...]) -> list[TypeScores]:
 def beside(run_id: str) -> list[Reference]:
     """Return results of runs outside the experiment that could be reference variants, the highest F1 first.
 
-    These runs train nothing and were tested on the experiment's first test set. Return [] if taggers of `none` are
-    missing. Also return [] if halves are swapped, because the variants then have other test sets.
-    Errors: CorpusError if an evaluation is damaged.
+    These runs train nothing and were tested on the experiment's first test set. Runs with damaged scores are left out
+    (`damaged_beside`). Return [] if taggers of `none` are missing. Also return [] if halves are swapped, because the
+    variants then have other test sets. Errors: RunError if the scores of `none` are damaged.
     """
-    test, rows = store().get(run_id).manifest.config["test"], board(run_id).leaderboard
-    none = next((row for row in rows if row.arm == NONE), None)
-    if none is None or none.halves_runs:
+    none, others = _beside(run_id)
+    if none is None or not others:
         return []
-    if not {run.id for run in store().list("finetune", state="succeeded")} >= {*none.finetunes}:
-        return []
-    known = {run for row in rows for run in row.finetunes}
     base, found = leaderboard.tables(none, store()), []
-    for run in store().list(*reference.KINDS, state="succeeded"):
-        tests = list(run.manifest.config["test"])
-        if test in tests and run.id not in known:
-            table = leaderboard.by_replicate(evaluations.read(run, tests.index(test)), none.taggers)
+    for run, number in others.items():
+        with suppress(*_DAMAGED):
+            table = leaderboard.by_replicate(evaluations.read(run, number), none.taggers)
             line = Reference(
                 run=run.id,
                 about=reference.KINDS[run.manifest.kind].about(run, library()),
@@ -208,6 +204,30 @@ def beside(run_id: str) -> list[Reference]:
             )
             found.append(line)
     return sorted(found, key=lambda line: -line.f1)
+
+
+def damaged_beside(run_id: str) -> list[str]:
+    """Return the ids of the runs that `beside` leaves out because their scores are missing or damaged."""
+    damaged = []
+    for run, number in _beside(run_id)[1].items():
+        try:
+            evaluations.read(run, number)
+        except _DAMAGED:
+            damaged.append(run.id)
+    return damaged
+
+
+def _beside(run_id: str) -> tuple[ArmRow | None, Mapping[Run, int]]:
+    """Return the row of `none` and {run: number of the test set in its options}, for `beside`."""
+    test, rows = store().get(run_id).manifest.config["test"], board(run_id).leaderboard
+    none = next((row for row in rows if row.arm == NONE), None)
+    if none is None or none.halves_runs:
+        return None, {}
+    if not {run.id for run in store().list("finetune", state="succeeded")} >= {*none.finetunes}:
+        return None, {}
+    known = {run for row in rows for run in row.finetunes}
+    others = [run for run in store().list(*reference.KINDS, state="succeeded") if run.id not in known]
+    return none, {run: tests.index(test) for run in others if test in (tests := list(run.manifest.config["test"]))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

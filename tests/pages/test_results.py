@@ -464,6 +464,14 @@ def test_dictionaries_on_the_same_test_set_stand_below_the_leaderboard(run_id: s
     assert "Without training" in shown
     assert escape(f"{line.difference.delta:+z.2f} [{line.difference.lo:+z.2f}") in shown
 
+    other = runs.execute("dictionary", {**options, "names": (config["train"], config["test"])})
+    assert len(results.beside(run_id)) == 2
+    (other.artifacts / "evaluation-test1.npz").write_bytes(b"PK")
+    assert results.beside(run_id) == [line]
+    app = opened(PAGE)  # the damaged run does not hide the results of the experiment and of the other run
+    assert f"The scores of these runs on the same test set are damaged: {other.id}." in texts(app)
+    assert "Without training" in texts(app)
+
 
 @pytest.mark.usefixtures("run_id")
 def test_the_address_opens_the_tab_download_and_a_sample_is_called_invented(home: Path) -> None:

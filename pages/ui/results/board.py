@@ -142,6 +142,8 @@ def _estimates(lines: Sequence[MoreLabels]) -> None:
 
 def _beside(run_id: str) -> None:
     """Show other runs on the same test set that train nothing, such as dictionaries."""
+    if damaged := results.damaged_beside(run_id):
+        st.warning(f"The scores of these runs on the same test set are damaged: {plain(', '.join(damaged))}.")
     if not (beside := results.beside(run_id)):
         return
     rows = [{"about": line.about, "f1": f"{line.f1:.2f}", "none": line.against_none} for line in beside]
