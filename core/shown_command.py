@@ -14,6 +14,8 @@ from core.projects.home import library
 from core.runs.store import Run
 from core.selection import DEFAULT_STRATEGY, strategy_options
 
+_PAIR_START = re.compile(r'\s*"?[\w.-]+=')  # beginning of a NAME=VALUE pair
+
 
 def command(kind: str, options: Mapping[str, object]) -> str:
     """Return the command line for `runs.start(kind, options)`."""
@@ -29,7 +31,7 @@ def command(kind: str, options: Mapping[str, object]) -> str:
             continue
         if name in known.positional:
             shown = _shown if name in references else str
-            words += [shown(value)] if isinstance(value, str) else map(_item, value)
+            words += [shown(value)] if isinstance(value, str) else map(quoted, value)
         elif kind == "select" and name == "domain":
             words += _domain(value)
         elif name == "options":
@@ -40,7 +42,7 @@ def command(kind: str, options: Mapping[str, object]) -> str:
             words += [part for pair in pairs(value) for part in (flag(name), pair)]
         elif isinstance(value, tuple):
             words += [
-                part for item in value for part in (flag(name), _shown(item) if name in references else _item(item))
+                part for item in value for part in (flag(name), _shown(item) if name in references else quoted(item))
             ]
         elif isinstance(value, bool):
             words.append(flag(name, on=value))
@@ -109,9 +111,31 @@ def pairs(options: Mapping[str, object]) -> Iterator[str]:
             yield f"{name}={','.join(map(str, value)) if isinstance(value, list | tuple) else value}"
 
 
-def _item(value: object) -> str:
+def quoted(value: object) -> str:
     """Return a value of a list. Double quotes keep the command line from splitting it at its commas."""
     return f'"{value}"' if "," in str(value) else str(value)
+
+
+def unquoted(text: str) -> str:
+    """Return a value without the double quotes around it."""
+    return text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text
+
+
+def split_items(text: str, *, pairs: bool = False) -> list[str]:
+    """Split a text at its commas, but not inside double quotes, and drop blank items.
+
+    pairs: True to split only before the next NAME=, so that the value of `k=1,5` stays whole. If all items are blank,
+    return the text itself, which causes an error later. An empty list would silently select the option's default.
+    """
+    has_pairs = text.count('"') % 2 == 0  # Otherwise a quote is only a character, as in 5" pipe.
+    parts, inside = list[list[str]](), False
+    for piece in text.split(","):
+        if parts and (inside or (pairs and not _PAIR_START.match(piece))):
+            parts[-1].append(piece)
+        else:
+            parts.append([piece])
+        inside ^= has_pairs and piece.count('"') % 2 == 1
+    return [part for pieces in parts if (part := ",".join(pieces).strip().rstrip(","))] or [text]
 
 
 def _shown(fingerprint: str) -> str:

@@ -1,7 +1,6 @@
 """Turn the fields of a config into command-line options, and what a user typed into values of the config."""
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypedDict, TypeVar, get_args, get_origin
 
@@ -19,7 +18,6 @@ from core.projects import runs
 Options = dict[str, object]
 Command = TypeVar("Command", bound=Callable[..., object])
 _YES_OR_NO = (bool, bool | None)
-_PAIR_START = re.compile(r'\s*"?[\w.-]+=')  # beginning of a NAME=VALUE pair
 
 
 class _Corpus(click.ParamType[str]):
@@ -59,34 +57,16 @@ def several(context: click.Context, param: click.Parameter, typed: Sequence[str]
     may_be_whole = param.type is CORPUS or isinstance(param.type, click.Path)
     whole = {corpus.name for corpus in corpora.listed()} if may_be_whole and "," in "".join(typed) else set()
     # `os.path.exists` is False for a list that is too long for a path; `Path.exists` raises an error.
-    parted = ([text] if may_be_whole and (text in whole or os.path.exists(text)) else _parts(text) for text in typed)
-    return tuple(_unquoted(part) for parts in parted for part in parts)
+    parted = (
+        [text] if may_be_whole and (text in whole or os.path.exists(text)) else commands.split_items(text)
+        for text in typed
+    )
+    return tuple(commands.unquoted(part) for parts in parted for part in parts)
 
 
 def several_pairs(context: click.Context, param: click.Parameter, typed: Sequence[str]) -> tuple[str, ...]:
     """Return the NAME=VALUE pairs of a repeatable option, as `several` does. Here, values may contain commas."""
-    return tuple(_unquoted(part) for text in typed for part in _parts(text, pairs=True))
-
-
-def _unquoted(text: str) -> str:
-    return text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text
-
-
-def _parts(text: str, *, pairs: bool = False) -> list[str]:
-    """Split a text at its commas, but not inside double quotes, and drop blank items.
-
-    pairs: True to split only before the next NAME=, so that the value of `k=1,5` stays whole. If all items are blank,
-    return the text itself, which causes an error later. An empty list would silently select the option's default.
-    """
-    quoted = text.count('"') % 2 == 0  # Otherwise a quote is only a character, as in 5" pipe.
-    parts, inside = list[list[str]](), False
-    for piece in text.split(","):
-        if parts and (inside or (pairs and not _PAIR_START.match(piece))):
-            parts[-1].append(piece)
-        else:
-            parts.append([piece])
-        inside ^= quoted and piece.count('"') % 2 == 1
-    return [part for pieces in parts if (part := ",".join(pieces).strip().rstrip(","))] or [text]
+    return tuple(commands.unquoted(part) for text in typed for part in commands.split_items(text, pairs=True))
 
 
 def config_options(config: type[Config], *, leave_out: tuple[str, ...] = ()) -> Callable[[Command], Command]:

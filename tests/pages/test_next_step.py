@@ -33,7 +33,8 @@ def made(home: Path, untrained: None) -> dict[str, str]:
     marks = {role: corpus.fingerprint for role, corpus in fill(home).items()}
     for role, mark in marks.items():
         corpora.set_role(role, mark)
-    for name, texts in (("names", ["Acme Ltd", "Brown Inc"]), ("away", [f"Acme Ltd pays {i} ." for i in range(9)])):
+    away = [f"Acme Ltd pays {i} ." for i in range(9)]
+    for name, texts in (("names", ["Acme Ltd", "Brown Inc"]), ("away", away), ("Smith, Jones", [*away, "Acme Ltd"])):
         rows = [sentence(text, [(0, 2, "PARTY")]) for text in texts]
         marks[name] = Library(home).seal(rows, name=name, origin={}, labelled=True).fingerprint
     return marks
@@ -65,9 +66,9 @@ ASKED: dict[str, dict[str, Any]] = {
         "select": {"keep": ["near_duplicate", "too_short"]},
     },
     "rare options": {
-        "arms": ("none", "transfer:away", "random2low:30%", "skl:3", "lpft"),
+        "arms": ("none", "transfer:away", "random2low:30%", "skl:3", "transfer:Smith, Jones", "lpft"),
         "claim": "random2low:30%",
-        "transfer": ("away",),
+        "transfer": ("away", "Smith, Jones"),
         "transfer_epochs": 1,
         "assisting": "away",
         "type_map": ("PER=PARTY",),

@@ -13,6 +13,7 @@ from core.experiment.words import EXPLAINED
 from core.importing import view as corpora
 from core.kinds import KINDS
 from core.projects import preferences
+from core.shown_command import quoted, split_items, unquoted
 from pages.ui.runs.links import AGAIN
 from pages.ui.training import variants
 from pages.ui.training.parts import (
@@ -410,7 +411,7 @@ def _advanced() -> tuple[tuple[str, ...], list[str]]:
         return arms, stages
     arms_key, key = "training.experiment.typed.arms", "training.experiment.typed"
     # Restore the values, because Streamlit forgets those of fields that were not drawn.
-    st.session_state.setdefault(arms_key, ", ".join(arms))
+    st.session_state.setdefault(arms_key, ", ".join(map(quoted, arms)))
     st.session_state.setdefault(key, "\n".join(stages))
     with st.expander("Type variants and options", icon=":material/terminal:"):
         typed_arms = st.text_input(
@@ -425,6 +426,6 @@ def _advanced() -> tuple[tuple[str, ...], list[str]]:
             placeholder="pretrain.learning_rate=5e-5\nstrategies.knn.neighbours=10",
             help=f"STAGE.NAME=VALUE, where a stage is one of {', '.join(view.STAGES)}.",
         )
-    written = (tuple(part.strip() for part in typed_arms.split(",") if part.strip()), typed.splitlines())
+    written = (tuple(map(unquoted, split_items(typed_arms))) if typed_arms.strip(" ,") else (), typed.splitlines())
     st.session_state[TYPED] = written
     return written

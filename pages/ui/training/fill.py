@@ -10,7 +10,7 @@ from core.experiment.arms import ENCODER
 from core.experiment.config import ExperimentConfig
 from core.importing import view as corpora
 from core.projects import preferences
-from core.shown_command import pairs
+from core.shown_command import pairs, quoted
 from pages.ui.training.experiment import NUMBERS, SAME, TYPED
 from pages.ui.training.variants import arm_names, fill_in
 
@@ -80,4 +80,5 @@ def _fill_stages(config: ExperimentConfig, arms: tuple[str, ...]) -> None:
     st.session_state[f"{KEY}.network"] = stages["finetune"].pop("network", "")
     lines = [f"{stage}.{pair}" for stage, own in stages.items() for pair in pairs(own)]
     st.session_state[TYPED] = (arms, lines)
-    st.session_state[f"{KEY}.typed.arms"], st.session_state[f"{KEY}.typed"] = ", ".join(arms), "\n".join(lines)
+    st.session_state[f"{KEY}.typed.arms"] = ", ".join(map(quoted, arms))
+    st.session_state[f"{KEY}.typed"] = "\n".join(lines)
