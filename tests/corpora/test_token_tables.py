@@ -35,16 +35,16 @@ def test_a_token_per_row_keeps_sentences_and_further_columns(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("once", [False, True])
 def test_sentence_numbers_may_start_again_in_each_document(once: bool, tmp_path: Path) -> None:
-    words = [("t1", ("Ann", "owes")), ("t2", ("Bo", "pays", "rent")), ("t3", ("Cy", "left"))]
+    words = [("t1", ("Ann", "owes")), ("t2", ("Bo", "pays", "rent")), ("t2", ("Di", "owns")), ("t3", ("Cy", "left"))]
     rows = [
-        (doc if i == 0 or not once else "", 1, word, "B-PER" if i == 0 else "O")
-        for doc, sentence in words
+        (doc if (i == 0 and number == 1) or not once else "", number, word, "B-PER" if i == 0 else "O")
+        for (doc, sentence), number in zip(words, (1, 1, 2, 1), strict=True)
         for i, word in enumerate(sentence)
     ]
     text = "doc_id,sentence,word,tag\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)
     found = loaded(tmp_path / "a.csv", text)
     assert [(s.doc, s.tokens) for s in found] == words
-    assert [spans(s) for s in found] == [[(0, 1, "PER")]] * 3
+    assert [spans(s) for s in found] == [[(0, 1, "PER")]] * 4
 
 
 def test_one_token_per_row_without_sentences_is_refused(tmp_path: Path) -> None:

@@ -612,7 +612,7 @@ def _grouped(records: Iterator[Record], cells: Cells, ledger: Ledger, doc: str |
         token, tag = _cell(row.get(cells.tokens)), _cell(row.get(cells.tags))
         number = _cell(row.get(cells.sentence)) if cells.sentence else ""
         number = f"{number}\n{_cell(row.get(annotator))}" if number and annotator else number
-        # Numbers of sentences may start again in each document, whose name may be only in its first row.
+        # The numbers of sentences may start again in each document. Its name may be only in its first row.
         document = (_cell(row.get(doc)) if doc else "") or document
         number = f"{number}\n{document}" if number and document else number
         if tokens and ((number and number != current) or not (token or tag)):
@@ -625,6 +625,7 @@ def _grouped(records: Iterator[Record], cells: Cells, ledger: Ledger, doc: str |
             continue
         if not tokens:
             start, others = line, {name: value for name, value in row.items() if name not in cells.used}
+            others |= {doc: document} if doc and document else {}
         if len(tokens) < MOST_TOKENS:
             tokens.append(token)
             tags.append(tag or "O")
