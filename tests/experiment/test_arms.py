@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from core import RESULTS_VERSION
 from core.config import Config, option
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
@@ -38,6 +39,7 @@ from core.projects import runs
 from core.reporter import Silent
 from core.results import Evaluation
 from core.runs.context import RunContext
+from core.runs.run import run_key
 from core.selection import STRATEGIES, select
 from core.selection import score as score_module
 from core.similarity import view as similarity
@@ -716,6 +718,11 @@ def test_a_new_option_changes_a_key_only_if_it_is_set(home: Path) -> None:
     assert key(Newer) == key(Newer, windows=3) == key(EmbedConfig)
     assert key(Newer, windows=4) != key(Newer)
     assert key(EmbedConfig, encoder="tiny") != key(EmbedConfig)
+
+    # `RESULTS_VERSION` need not change for runs of 0.4: their keys include all options, so they are not reused.
+    planned = plan(kind, EmbedConfig.parse({"corpus": "task"}), home)
+    stored = planned.config.model_dump(mode="json")
+    assert run_key("embed", stored, planned.inputs, seed=None, code_version=RESULTS_VERSION) != planned.key
 
 
 def test_tapt_and_b1_are_one_run_if_their_options_are_equal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
