@@ -318,7 +318,8 @@ def _result(
     return AddResult(
         **{
             **read,
-            "problems": tuple(report.problems),
+            # Files that were left out come last, because lists show only the first problems.
+            "problems": tuple(sorted(report.problems, key=lambda one: one.kind == "skipped" and one.line is None)),
             "cut": cut,
             "corpus": sealed.fingerprint,
             "name": sealed.name,

@@ -241,6 +241,18 @@ def test_an_import_killed_after_sealing_equals_an_undisturbed_one(
     assert list((home / "uploads").iterdir()) == []
 
 
+def test_files_of_a_folder_that_are_left_out_do_not_hide_rejected_rows(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "scans"
+    folder.mkdir()
+    (folder / "z.jsonl").write_text('{"text": "One clause ."}\n{"text": 3}\n', encoding="utf-8")
+    for number in range(60):
+        (folder / f"page{number}.png").write_bytes(b"x")
+    added = read_result(runs.execute("add", {"path": str(folder)}), AddResult)
+    assert (added.left_out, added.rejected) == (60, 1)
+    assert [(one.file, one.line) for one in added.problems[:1]] == [("z.jsonl", 2)]
+    assert len(added.problems) == 26
+
+
 def test_one_unreadable_file_of_several_is_left_out_with_its_reason(
     home: Path, tmp_path: Path, command: Command
 ) -> None:

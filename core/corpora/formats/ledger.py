@@ -308,7 +308,9 @@ class Ledger:
         self._out.write(json.dumps(row) + "\n")
 
     def _note(self, kind: Literal["rejected", "repaired", "skipped", "span"], line: int | None, reason: str) -> None:
-        if len(self.report.problems) < MAX_PROBLEMS:
+        # A folder may have thousands of files that cannot be read. They must leave room for rows.
+        most = MAX_PROBLEMS if line or kind != "skipped" else MAX_PROBLEMS // 2
+        if len(self.report.problems) < most:
             self.report.problems.append(Problem(kind=kind, file=self.file, line=line, reason=brief(reason)))
 
     def close(self) -> None:
