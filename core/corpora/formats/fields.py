@@ -17,6 +17,8 @@ _NOT_LABELS = frozenset(
 )
 # Minimum share of spans that must begin and end with a word; otherwise they probably count tokens, not characters.
 _ALIGNED = 0.8
+# Number of annotations per row and field that are compared with the text. A row may have 60,000.
+_COMPARED = 50
 Row = Mapping[str, object]
 
 
@@ -49,7 +51,7 @@ def span_fields(rows: Sequence[Row]) -> list[str]:
     """Return the fields that have lists of spans with types in some rows, for rows with a text."""
     found = list[str]()
     for name in dict.fromkeys(name for row in rows for name in row if name not in _NOT_LABELS):
-        pairs = [(_texts(row), value) for row in rows if isinstance(value := row.get(name), list) and value]
+        pairs = [(_texts(row), value[:_COMPARED]) for row in rows if isinstance(value := row.get(name), list) and value]
         usable = [(texts, item) for texts, items in pairs for item in items if is_usable(item)]
         n = sum(len(items) for _, items in pairs)
         aligned = sum(any(_is_aligned(item, text) for text in texts.values()) for texts, item in usable)
@@ -92,7 +94,7 @@ def _text_field(rows: Iterable[tuple[Mapping[str, str], Sequence[object]]]) -> s
     fits, sizes = Counter[str](), Counter[str]()
     for texts, items in rows:
         for name, text in texts.items():
-            fits[name] += sum(_fit(item, text) for item in items)
+            fits[name] += sum(_fit(item, text) for item in items[:_COMPARED])
             sizes[name] += 0 if ADDRESS.fullmatch(text) else len(text)
     return max(sizes, key=lambda name: (fits[name], name == "text", sizes[name]), default=None)
 
