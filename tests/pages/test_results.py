@@ -469,7 +469,7 @@ def test_dictionaries_on_the_same_test_set_stand_below_the_leaderboard(run_id: s
     (other.artifacts / "evaluation-test1.npz").write_bytes(b"PK")
     assert results.beside(run_id) == [line]
     app = opened(PAGE)  # the damaged run does not hide the results of the experiment and of the other run
-    assert f"The scores of these runs on the same test set are damaged: {other.id}." in texts(app)
+    assert f"The scores of these runs on the same test set are damaged: {plain(other.id)}." in texts(app)
     assert "Without training" in texts(app)
 
 
