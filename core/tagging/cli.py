@@ -218,9 +218,12 @@ def _scores(run: Run) -> list[str]:
         scores = f"{line.precision:9.2f} {line.recall:7.2f} {line.f1:7.2f} {line.support:9,}"
         lines.append(f"  {line.type:<{width}} {scores}  {interval}".rstrip())
     (sure,) = test.calibration
+    fitted = "; no temperature was fitted"
+    if sure.fitted:
+        fitted = f" before and {sure.after:.3f} after the temperature {sure.temperature:.2f}"
     lines += [
         f"confidence   mean {sure.confidence:.2f}, share of correct entities {sure.right:.2f}; calibration error "
-        f"{sure.before:.3f} before and {sure.after:.3f} after the temperature {sure.temperature:.2f}",
+        f"{sure.before:.3f}{fitted}",
         "at least     entities precision recall  score",
     ]
     return lines + [

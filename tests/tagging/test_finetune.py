@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -325,6 +326,7 @@ def test_minimum_confidence_filters_predictions_as_reported(tagger: Run, command
     assert code == 0
     for part in ("constrained", "cited_scorer", "argmax", "viterbi", "macro", "calibration error", "PER", "0.95"):
         assert part in out
+    assert re.search(r"calibration error [\d.]+; no temperature was fitted$", out, re.MULTILINE)
 
 
 def in_documents(n: int, seed: int) -> list[Sentence]:
