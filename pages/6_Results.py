@@ -149,7 +149,9 @@ def _run_labels(run_id: str | None, single: str) -> dict[str, str]:
             name = ", also ".join(sorted(names, key=lambda name: name != NONE))
             for i, run in enumerate(finetunes, 1):
                 if run in here:
-                    labels.setdefault(run, f"{name}{f', replicate {i}' if len(finetunes) > 1 else ''}")
+                    own = f"{name}, replicate {i}" if len(finetunes) > 1 else name
+                    # Two variants may have the same text and labels in only some replicates.
+                    labels[run] = f"{labels[run]}, also {own}" if run in labels else own
         return labels
     rows = [row for row in results.tagger_rows() if row.f1 is not None]
     # Put `single` first. The sort is stable, so the other runs stay newest first.

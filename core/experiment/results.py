@@ -1,6 +1,6 @@
 """Results of finished experiments, studies and taggers, in the form that pages and commands show."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -286,11 +286,13 @@ def sent_to(run_id: str) -> list[str]:
 def replicates(run_id: str) -> Mapping[str, tuple[str, ...]]:
     """Return {first `finetune` run of a variant: all its `finetune` runs}, for variants with several replicates.
 
-    Variants with removed runs, and variants on swapped halves, are left out.
+    Variants with removed runs, and variants on swapped halves, are left out. So are variants that share their first run
+    with another variant but not all runs, because this run does not identify one of them.
     """
     here = {run.id for run in store().list("finetune")}
-    lines = (tuple(row.finetunes) for row in board(run_id).leaderboard if not row.halves_runs)
-    return {line[0]: line for line in lines if len(line) > 1 and here.issuperset(line)}
+    lines = {tuple(row.finetunes) for row in board(run_id).leaderboard if not row.halves_runs}
+    often = Counter(line[0] for line in lines)
+    return {line[0]: line for line in lines if len(line) > 1 and often[line[0]] == 1 and here.issuperset(line)}
 
 
 def of_how_many(finetunes: Sequence[str]) -> str:

@@ -238,6 +238,19 @@ def test_variants_that_share_a_tagger_are_all_named(run_id: str) -> None:
     assert b.value == none["finetune_run"]  # the default comparison is still that with `none`
 
 
+def test_variants_that_share_one_of_their_replicates_keep_their_own_scores(run_id: str) -> None:
+    """The mean over the replicates of one variant must not be shown under the name of the other."""
+    stored = runs.get(run_id).result()
+    rows = {row["arm"]: row for row in stored["leaderboard"]}
+    none, shared, own = (rows[arm]["finetune_run"] for arm in ("none", "random", "classifier"))
+    rows["random"] |= {"finetune_runs": [shared, none]}
+    rows["classifier"] |= {"finetune_run": shared, "finetune_runs": [shared, own]}
+    finished.returned(runs.get(run_id), stored)
+    assert results.replicates(run_id) == {}
+    names = next(box for box in on_tab("By type").selectbox if box.label == "A").options
+    assert "classifier 20, replicate 1, also random 10, replicate 1" in names
+
+
 def test_two_variants_are_compared_by_type_and_for_experts_by_decoding(run_id: str) -> None:
     for n, row in enumerate(results.board(run_id).leaderboard):
         for finetune in row.finetunes:
