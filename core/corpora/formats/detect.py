@@ -177,16 +177,25 @@ def _text_table(
     if container == "tsv" and options.format == "auto" and options.text_column is None and _is_columns(path, options):
         return FileKind("conll", "conll", options.encoding)  # the CoNLL reader then asks the user for the tag column
     text_column = options.text_column or guess_text_column(columns, rows)
+    nested = any(isinstance(value, list | Mapping) for row in rows for value in row.values())
+    if nested and not options.text_column and text_column and _single_words(text_column, rows):
+        text_column = None
     if text_column is None or text_column not in columns:
         problem = "no column has text" if text_column is None else f"there is no column {text_column!r}"
-        raise OptionsError(
-            path.name, 1, f"{problem}; its columns are {', '.join(columns[:20]) or 'none'}. Choose the text column."
-        )
+        within = " If the text is within lists or objects, save JSON lines with text and label ([[start, end, type]])."
+        advice = f"Choose the text column.{within if nested else ''}"
+        raise OptionsError(path.name, 1, f"{problem}; its columns are {', '.join(columns[:20]) or 'none'}. {advice}")
     name = {"arrow": "parquet", "json": "jsonl"}.get(container, container)
     named = (text_column, options.doc_column or _usual_doc(columns, (text_column,)), options.group_column)
     placed = placed and text_column not in PLACE
     others = _others(rows, *named, *(PLACE if placed else ()))
     return FileKind(name, container, options.encoding, tuple(columns), *named, placed, others)
+
+
+def _single_words(column: str, rows: Sequence[Mapping[str, object]]) -> bool:
+    """Return True if a column without a usual name has only names or numbers of rows, such as `doc-7`."""
+    values = [value for row in rows if isinstance(value := row.get(column), str)]
+    return column.lower() not in _TEXT_NAMES and all(value.isascii() and " " not in value.strip() for value in values)
 
 
 def _usual_doc(columns: Sequence[str], used: Sequence[str] = ()) -> str | None:

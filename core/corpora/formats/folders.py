@@ -42,6 +42,7 @@ _TOOLS = (".json1", ".xml", ".bioc", ".pubtator", ".xmi", ".spacy", ".ttl")
 _READ = (*_ROWS, *_TOOLS, *DOCUMENTS)
 _ABOUT = frozenset(
     {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "label.json", "label2id.json"}
+    | {"exportedproject.json"}
     | {"readme.txt", "license.txt"}
 )
 _PART = re.compile(r"(?:^|[^a-z])(train|validation|valid|dev|test)(?:[^a-z]|$)")

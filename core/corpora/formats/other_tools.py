@@ -11,7 +11,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from core.corpora.formats.annotated import whole_text
+from core.corpora.formats.annotated import TEXTS, is_usable, whole_text
 from core.corpora.formats.folders import APART, TAGTOG
 from core.corpora.formats.ledger import Ledger, ReadOptions, Record
 from core.corpora.formats.rows import as_row
@@ -70,6 +70,10 @@ def _of_pandas(columns: set[str], row: Row) -> bool:
     return all(isinstance(value, Mapping) and value and all(key.isdecimal() for key in value) for value in values)
 
 
+def _unread(export: str) -> str:
+    return f"{export}, which cannot be read; save it as JSON lines with text and label ([[start, end, type]])"
+
+
 _REFUSED: tuple[tuple[Callable[[set[str], Row], bool], str], ...] = (
     (
         lambda columns, row: {"Begin Offset", "End Offset", "Type"} <= columns,
@@ -94,6 +98,29 @@ _REFUSED: tuple[tuple[Callable[[set[str], Row], bool], str], ...] = (
     (
         lambda columns, row: {"html", "answer"} <= columns and "text" not in columns,
         "answers of Prodigy about html, without a text; annotate with a recipe that shows text, such as ner.manual",
+    ),
+    (
+        lambda columns, row: {"Labeled Data", "Label"} <= columns or {"data_row", "projects"} <= columns,
+        _unread("an export of Labelbox"),
+    ),
+    (
+        lambda columns, row: {"content", "labels"} <= columns and "jsonResponse" in str(row.get("labels"))[:2000],
+        _unread("an export of Kili"),
+    ),
+    (
+        lambda columns, row: {"Entities", "File"} <= columns,
+        _unread("a result of Amazon Comprehend, without the text to which its offsets refer"),
+    ),
+    (lambda columns, row: {"sents", "vertexSet"} <= columns, _unread("a data set like DocRED")),
+    (
+        lambda columns, row: {"alias", "meta"} <= columns <= {"alias", "meta", "text", "userDefined"},
+        _unread("phrases of Dialogflow, cut into parts"),
+    ),
+    (lambda columns, row: "luis_schema_version" in columns, _unread("an app of LUIS")),
+    (lambda columns, row: {"text_snippet", "annotations"} <= columns, _unread("data of AutoML Natural Language")),
+    (
+        lambda columns, row: "conversations" in columns and "text" not in columns,
+        _unread("conversations for a language model"),
     ),
     (
         _of_pandas,
@@ -212,6 +239,19 @@ def _dygie(record: Row) -> Iterator[Row]:
         first += len(tokens)
 
 
+def _spert(record: Row) -> Iterator[Row]:
+    """Convert a record of SpERT or OneIE: `tokens`, and entities with token numbers; `end` is not included."""
+    tokens, mentions = record["tokens"], record.get("entities", record.get("entity_mentions"))
+    if not _words(tokens) or not isinstance(mentions, list) or isinstance(record.get("text"), str):
+        return
+    found = list[object]()
+    for mention in mentions:
+        kind = mention.get("type", mention.get("entity_type")) if isinstance(mention, Mapping) else None
+        start, end = (mention.get("start"), mention.get("end")) if isinstance(mention, Mapping) else (None, None)
+        found.append([start, end - 1 if isinstance(end, int) else None, kind])
+    yield _row(record, *_joined(tokens, found, 0), "tokens", "entities", "entity_mentions", "sentence")
+
+
 def _words(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(word, str) for word in value)
 
@@ -249,6 +289,8 @@ _ADAPTERS: tuple[tuple[frozenset[str], Callable[[Row], Iterator[Row]]], ...] = (
     (frozenset({"source"}), _ground_truth),
     (frozenset({"text", "label"}), _cluener),
     (frozenset({"text", "entities"}), _gate),
+    (frozenset({"tokens", "entities"}), _spert),
+    (frozenset({"tokens", "entity_mentions"}), _spert),
     (frozenset({"data"}), _wrapped),
 )
 
@@ -321,7 +363,21 @@ def _of_object(path: Path, content: Mapping[str, Any]) -> str:
         raise ReadError(path.name, 1, "is UIMA CAS JSON; export the documents as WebAnno TSV 3.3 instead.")
     if "annotatable" in content and "entities" in content:
         raise ReadError(path.name, 1, TAGTOG)
-    return next((tool for tool, rows in _ROWS_OF.items() if rows(content) is not None), "")
+    tool = next((tool for tool, rows in _ROWS_OF.items() if rows(content) is not None), "")
+    known = tool or why_refused(list(content), [content])
+    if not known and not any(isinstance(content.get(name), str) for name in TEXTS):
+        lists = [name for name in content if name != "data" and _with(content, name, _is_text)]
+        if lists:
+            names = ", ".join(map(repr, lists))
+            problem = f"is one JSON object whose rows are in {names}; save each list as a .json file of its own."
+            raise ReadError(path.name, 1, problem)
+    return tool
+
+
+def _is_text(row: object) -> bool:
+    """Return True for a row with a text, False for a span that quotes its text."""
+    usual = isinstance(row, dict) and any(isinstance(row.get(name), str) for name in TEXTS)
+    return usual and not is_usable(row)
 
 
 def _listed(content: Mapping[str, Any], *names: str) -> list[Any] | None:
@@ -341,7 +397,10 @@ def _with(content: Mapping[str, Any], name: str, fits: Callable[[object], bool])
 _ROWS_OF: dict[str, Callable[[Mapping[str, Any]], list[Any] | None]] = {
     "rasa": lambda content: _listed(content, "rasa_nlu_data", "common_examples"),
     "lighttag": lambda content: _with(content, "examples", lambda row: isinstance(row, dict) and "content" in row),
-    "bioc": lambda content: _listed(content, "documents") or _listed(content, "PubTator3"),
+    "bioc": lambda content: (
+        _with(content, "documents", lambda row: isinstance(row, dict) and "passages" in row)
+        or _listed(content, "PubTator3")
+    ),
     "spacy": lambda content: (
         _with(content, "annotations", lambda row: isinstance(row, list))  # written by the tool NER Annotator
         or ([content] if _listed(content, "paragraphs") is not None else None)

@@ -123,6 +123,26 @@ SHAPES = (
                 "tokens": [{"text": c.text[s:e], "start": s, "end": e, "token_start": 0, "token_end": 1,
                         "entityLabel": k} for s, e, k in c.spans], "relations": []} for n, c in enumerate(GERMAN)])},
         read_right(GERMAN)),
+    Shape("labelbox", "Labelbox, NDJSON of 2023 and later: the text under data_row",
+        {"export.ndjson": as_jsonl({"data_row": {"id": f"c{n}", "row_data": c.text}, "projects": {"p": {"labels": []}}}
+            for n, c in enumerate(ENGLISH))}, refused("Labelbox", "JSON lines")),
+    Shape("labelbox-2020", "Labelbox, JSON until 2022: Labeled Data and Label",
+        {"export.json": as_json([{"ID": f"c{n}", "Labeled Data": c.text,
+                "Label": {"objects": [{"title": k, "data": {"location": {"start": s, "end": e - 1}}}
+                    for s, e, k in c.spans]}} for n, c in enumerate(ENGLISH)])}, refused("Labelbox", "JSON lines")),
+    Shape("kili", "Kili: content, and labels with a jsonResponse",
+        {"export.json": as_json([{"content": c.text, "externalId": f"note-{n}",
+                "labels": [{"labelType": "DEFAULT", "jsonResponse": {"NER": {"annotations": [{"beginOffset": s,
+                    "content": c.text[s:e], "categories": [{"name": k}]} for s, e, k in c.spans]}}}]}
+            for n, c in enumerate(ENGLISH)])}, refused("Kili", "JSON lines")),
+    Shape("comprehend-result", "Amazon Comprehend, output of a job: Entities, File and Line; the text is elsewhere",
+        {"output.jsonl": as_jsonl({"Entities": [{"BeginOffset": s, "EndOffset": e, "Text": c.text[s:e], "Type": k}
+                for s, e, k in c.spans], "File": "notes.txt", "Line": n} for n, c in enumerate(ENGLISH))},
+        refused("Comprehend", "JSON lines")),
+    Shape("dialogflow", "Dialogflow ES, usersays: each phrase is a list of parts",
+        {"rent_usersays_en.json": as_json([{"id": "1", "data": [{"text": "rent a hall in ", "userDefined": False},
+            {"text": "Lyon", "alias": "city", "meta": "@sys.geo-city", "userDefined": True}]}])},
+        refused("Dialogflow", "JSON lines")),
     Shape("pubannotation", "PubAnnotation and TextAE: denotations, whose begin and end are under span, and their type under obj",
         {"notes.json": as_json([{"target": f"https://pubannotation.example.org/docs/{n}", "sourceid": str(n),
                 "text": c.text, "denotations": [{"id": f"T{s}", "span": {"begin": s, "end": e}, "obj": k}

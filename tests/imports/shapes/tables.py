@@ -94,6 +94,12 @@ def offsets(each: Clause) -> list[tuple[int, int, str]]:
     return list(each.spans)
 
 
+def by_token(each: Clause) -> list[dict[str, object]]:
+    """Return the mentions by token; `end` is not included."""
+    starts, ends = (list(borders) for borders in zip(*each.tokens(), strict=True))
+    return [{"type": k, "start": starts.index(s), "end": ends.index(e) + 1} for s, e, k in each.spans]
+
+
 # A table: ruff would give each field its own line.
 # fmt: off
 SHAPES = (
@@ -239,6 +245,35 @@ SHAPES = (
         {"ner.tsv": kaggle(c for c in ENGLISH).replace(",", "\t")}, read_right(ENGLISH)),
     Shape("simpletransformers-frame-with-tabs", "simpletransformers: sentence_id, words, labels, saved with tabs",
         {"train.txt": written([("sentence_id", "words", "labels"), *token_rows(GERMAN)], "\t")}, read_right(GERMAN)),
+    Shape("spert", "SpERT (CoNLL04, ADE, SciERC): tokens, and entities by token, the end not included",
+        {"conll04_train.json": as_json([{"tokens": tokens(c), "entities": by_token(c), "relations": [], "orig_id": n}
+            for n, c in enumerate(ENGLISH)])}, read_right(ENGLISH)),
+    Shape("oneie", "OneIE (ACE 2005): tokens, sentence, and entity_mentions by token, the end not included",
+        {"train.oneie.json": as_jsonl({"doc_id": "note", "sent_id": f"note-{n}", "tokens": tokens(c),
+                "sentence": c.text, "event_mentions": [],
+                "entity_mentions": [{**each, "entity_type": each["type"], "mention_type": "NAM"} for each in by_token(c)]}
+            for n, c in enumerate(ENGLISH))}, read_right(ENGLISH)),
+    Shape("bigbio", "BigBIO on the Hub: the text within passages; the only column of text has names of documents",
+        {"train.json": as_json([{"id": str(n), "document_id": f"note-{n}",
+                "passages": [{"id": f"p{n}", "type": "abstract", "text": [c.text], "offsets": [[0, len(c.text)]]}],
+                "entities": [{"id": f"T{s}", "type": k, "text": [c.text[s:e]], "offsets": [[s, e]]}
+                    for s, e, k in c.spans]} for n, c in enumerate(ENGLISH)])},
+        refused("no column has text", "JSON lines with text and label")),
+    Shape("tacred", "TACRED: token and stanford_ner as lists; the columns of text are numbers and names of relations",
+        {"train.json": as_json([{"id": f"61b3a{n}", "relation": "org:founded_by", "token": tokens(c),
+                "stanford_ner": tags(c)} for n, c in enumerate(ENGLISH)])},
+        read_right(ENGLISH)),
+    Shape("docred", "DocRED: titles, sents, and mentions in vertexSet",
+        {"train.json": as_json([{"title": f"The harbour {n}", "sents": [tokens(c)], "labels": [],
+                "vertexSet": [[{"name": c.text, "sent_id": 0, "pos": [0, 2], "type": "PER"}]]}
+            for n, c in enumerate(ENGLISH)])}, refused("DocRED", "JSON lines")),
+    Shape("conversations", "UniversalNER and other data for language models: conversations",
+        {"train.json": as_json([{"id": f"ner_{n}", "conversations": [{"from": "human", "value": f"Text: {c.text}"}]}
+            for n, c in enumerate(ENGLISH)])}, refused("conversations", "JSON lines")),
+    Shape("rows-within-an-object", "Own exports: one object with the rows under documents",
+        {"train.json": as_json({"name": "Harbour notes",
+            "documents": [{"text": c.text, "entities": offsets(c)} for c in ENGLISH]})},
+        refused("'documents'", "save each list")),
     Shape("text-under-an-own-name", "JSON lines of own scripts: the text under review",
         {"train.jsonl": as_jsonl({"id": n, "review": c.text, "entities": offsets(c)} for n, c in enumerate(ENGLISH))},
         read_right(ENGLISH)),
