@@ -34,6 +34,7 @@ _PYTHON = re.compile(
 _XML = {"GateDocument": "gate", "collection": "bioc"}
 _CONVERT = "export it from its tool as JSONL with character offsets, brat, WebAnno TSV 3 or CoNLL"
 _RASA = "is YAML of Rasa, which cannot be read; convert it to JSON (rasa data convert nlu -f json)."
+_RASA_MARKDOWN = re.compile(r"(?:<!--.{0,500}?-->\s*)?## ?(?:intent|synonym|regex|lookup):", re.DOTALL)
 _ENDINGS = {
     ".spacy": "is a DocBin of spaCy, which is binary; write each Doc.to_json() as a line of JSON, or convert to CoNLL.",
     ".xmi": "is UIMA CAS XMI; export the documents as WebAnno TSV 3.3 (INCEpTION, WebAnno) instead.",
@@ -312,6 +313,8 @@ def tool_of(path: Path, head: str, options: ReadOptions) -> str:
         return "webanno"
     if _PUBTATOR.match(start):
         return "pubtator"
+    if _RASA_MARKDOWN.match(start):
+        raise ReadError(path.name, 1, "is Markdown of Rasa 1; convert it to JSON (rasa data convert nlu -f json).")
     if start.startswith(("@prefix", "@base", "<http")) and "nif" in start:
         raise ReadError(path.name, 1, f"is NIF, a form of RDF that cannot be read; {_CONVERT}.")
     if _PYTHON.match(start):

@@ -35,14 +35,21 @@ from core.corpora.formats.source import (
 )
 from core.errors import EncodingError, ReadError, ResourceError
 from core.paths import opened
+from core.text.tag_styles import UNTYPED
 
 # Number of lines that are read to recognise inline tags and marks.
 _LINES = 50
 # Minimum share of words with a tag, in lines with inline tags.
 _SHARE = 0.95
-# Matches a marked mention, such as <PERSON>Ann</PERSON> or <ENAMEX TYPE="PERSON">Ann</ENAMEX>.
-_MARK = re.compile(r"<([A-Z][A-Z_-]+)(?:\s+TYPE=\"([^\"<>]+)\")?>([^<>]+)</\1>")
+# Matches a marked mention, such as <PERSON>Ann</PERSON> or <ENAMEX TYPE="PERSON" STATUS="OPT">Ann</ENAMEX>.
+_MARK = re.compile(
+    r"<(?P<tag>[A-Z][A-Z_-]+)(?:\s+TYPE=\"(?P<type>[^\"<>]+)\"(?:\s+[A-Z_]+=\"[^\"<>]*\")*)?>(?P<text>[^<>]+)</(?P=tag)>"
+)
+# Matches a mention in OpenNLP's training data, such as <START:person> Ann <END>.
+_OPENNLP = re.compile(r"(?P<tag><START)(?::(?P<type>[^\s<>]+))?>\s+(?P<text>[^<>]+?)\s+<END>")
 _ANY_MARK = re.compile(r"</?[A-Za-z][^<>]*>")
+# Matches a line that only begins or ends a document, as in OntoNotes.
+_DOCUMENT = re.compile(r"\s*</?DOC\b[^<>]*>\s*")
 _HTML = frozenset(
     {"BODY", "CODE", "DIV", "EM", "FONT", "HEAD", "HTML", "LI", "PRE", "SPAN", "STRONG", "TABLE", "TITLE"}
 )
@@ -237,8 +244,12 @@ def guess_separator(header: str) -> str:
 
 def looks_inline(head: str) -> bool:
     """Return True if the first lines of `head`, a file's first block, have inline tags or marked mentions."""
-    first = [line for line in head.split("\n")[:-1] or [head] if line.strip()][:_LINES]
-    return bool(first) and (bool(separator(first)) or _marked(first))
+    first = [line for line in head.split("\n")[:-1] or [head] if _has_words(line)][:_LINES]
+    return bool(first) and (bool(separator(first)) or _marked(first) is not None)
+
+
+def _has_words(line: str) -> bool:
+    return bool(line.strip()) and not _DOCUMENT.fullmatch(line)
 
 
 def separator(first: list[str]) -> str:
@@ -254,20 +265,22 @@ def separator(first: list[str]) -> str:
     return ""
 
 
-def _marked(first: list[str]) -> bool:
-    """Return True if the lines have marks such as <PERSON> around mentions, and no other markup."""
+def _marked(first: list[str]) -> "re.Pattern[str] | None":
+    """Return the pattern of the marks around mentions, such as <PERSON>; None without marks, or with other markup."""
     text = "\n".join(first)
-    mentions = _MARK.findall(text)
-    kinds = {kind for kind, _, _ in mentions}
-    return bool(mentions) and not kinds & _HTML and not _ANY_MARK.search(_MARK.sub("", text))
+    for pattern in (_MARK, _OPENNLP):
+        kinds = {found["tag"] for found in pattern.finditer(text)}
+        if kinds and not kinds & _HTML and not _ANY_MARK.search(pattern.sub("", text)):
+            return pattern
+    return None
 
 
 def inline_rows(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
     """Yield one row per line: its tokens and tags if words have inline tags, else its text and spans."""
     with open_stream(path, encoding) as stream:
         whole = (raw.decode("utf-8", "replace") for _, raw, _ in lines(stream))
-        head = list(islice((line for line in whole if line.strip()), _LINES))
-    mark = separator(head)
+        head = list(islice(filter(_has_words, whole), _LINES))
+    mark, pattern = separator(head), _marked(head) or _MARK
     with open_stream(path, encoding, ledger.tick) as stream:
         for line, raw, fits in lines(stream):
             if not fits:
@@ -278,8 +291,9 @@ def inline_rows(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
             except UnicodeDecodeError as error:
                 ledger.undecodable(line, error, raw)
                 continue
-            if text.strip():
-                yield line, _tagged(text, mark) if mark else _spans(text.strip())
+            if text.strip() if mark else _has_words(text):
+                untyped = ledger.options.entity_type or UNTYPED
+                yield line, _tagged(text, mark) if mark else _spans(text.strip(), pattern, untyped)
 
 
 def _tagged(text: str, mark: str) -> dict[str, object]:
@@ -291,13 +305,17 @@ def _tagged(text: str, mark: str) -> dict[str, object]:
     return {"tokens": [word[0] for word in words], "ner_tags": [word[-1] if len(word) > 1 else "" for word in words]}
 
 
-def _spans(text: str) -> dict[str, object]:
-    """Return a row with the text without marks, and a span for each marked mention."""
+def _spans(text: str, pattern: "re.Pattern[str]", untyped: str) -> dict[str, object]:
+    """Return a row with the text without marks, and a span for each marked mention.
+
+    untyped: type of mentions whose marks name no type, as in OpenNLP.
+    """
     plain, spans, at = "", list[list[object]](), 0
-    for found in _MARK.finditer(text):
+    for found in pattern.finditer(text):
         plain += unescape(text[at : found.start()])
-        mention = unescape(found[3])
-        spans.append([len(plain), len(plain) + len(mention), found[2] or found[1]])
+        mention = unescape(found["text"])
+        kind = found["type"] or (untyped if pattern is _OPENNLP else found["tag"])
+        spans.append([len(plain), len(plain) + len(mention), kind])
         plain, at = plain + mention, found.end()
     return {"text": plain + unescape(text[at:]), "label": spans}
 

@@ -145,6 +145,23 @@ SHAPES = (
         """)},
         Right(sentences=2, mentions={"PERSON": ["Ines Holm"], "LOCATION": ["Emden"]},
             texts=("Fish & rope are sold here.",))),
+    Shape("muc-6", "MUC-6 and MUC-7: ENAMEX with further attributes",
+        {"note.sgm.txt": 'The <ENAMEX TYPE="ORGANIZATION" STATUS="OPT">Harbour Board</ENAMEX> of <ENAMEX TYPE="LOCATION">Lyon</ENAMEX> met.\n'},
+        Right(sentences=1, mentions={"ORGANIZATION": ["Harbour Board"], "LOCATION": ["Lyon"]}, without=("<",))),
+    Shape("ontonotes-name", "OntoNotes 5, .name files: lines that begin and end a document",
+        {"note.name": block("""
+            <DOC DOCNO="bc/note/00/note_0000@0000@note@bc@en@on">
+            <ENAMEX TYPE="PERSON">Mara Lind</ENAMEX> rents hall 7 in <ENAMEX TYPE="GPE" S_OFF="1">Lyon</ENAMEX> .
+            No rent is due .
+            </DOC>
+        """)}, Right(sentences=2, mentions={"PERSON": ["Mara Lind"], "GPE": ["Lyon"]}, without=("<",))),
+    Shape("opennlp", "Apache OpenNLP, training data of the name finder: <START:person> ... <END>",
+        {"en-ner.train": block("""
+            <START:person> Mara Lind <END> rents hall 7 in <START:location> Lyon <END> .
+            No rent is due in March .
+            <START> Otto Barr <END> pays .
+        """)}, Right(sentences=3, mentions={"person": ["Mara Lind"], "location": ["Lyon"], "ENTITY": ["Otto Barr"]},
+            without=("<",))),
     Shape("stanford-tsv", "Stanford NER 4.2, training files: token, tab, PERSON; no position letters",
         {"train.tsv": conll(ENGLISH, tag="{type}").replace("PER", "PERSON").replace("LOC", "LOCATION")},
         read_right(ENGLISH, rename={"PER": "PERSON", "LOC": "LOCATION"})),

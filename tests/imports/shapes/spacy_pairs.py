@@ -55,6 +55,9 @@ SHAPES = (
         {"nlu.json": as_json({"rasa_nlu_data": {"common_examples": [{"text": c.text, "intent": "inform",
                     "entities": [{"start": s, "end": e, "value": c.text[s:e].lower(), "entity": k}
                         for s, e, k in c.spans]} for c in ENGLISH], "regex_features": []}})}, read_right(ENGLISH)),
+    Shape("rasa-1-markdown", "Rasa 1: nlu.md, [Lyon](city) in lists of examples",
+        {"nlu.md": "## intent:rent\n- rent a hall in [Lyon](city)\n- does [Mara Lind](person) pay\n"},
+        refused("Rasa", "JSON")),
     Shape("rasa-markdown", "Rasa 2 and 3: nlu.yml, [Lyon](city) within the examples",
         {"nlu.yml": block("""
             version: "3.1"
