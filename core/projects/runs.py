@@ -59,8 +59,14 @@ def _unread(run: Run) -> tuple[str, ...]:
 
 
 def at_work() -> list[Run]:
-    """Return active runs that users started, newest first."""
-    return [run for run in own() if run.state().active]
+    """Return active runs that users started or resumed, newest first.
+
+    A child run is included if its parent run does not run, because a user has then resumed the child run alone.
+    """
+    every = listed()
+    held = {run.id for run in every if run.lock.held()}
+    alone = held - {run.id for run in every if run.manifest.parent in held}
+    return [run for run in every if (run.manifest.parent is None or run.id in alone) and run.state().active]
 
 
 def importing() -> bool:

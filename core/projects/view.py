@@ -228,8 +228,12 @@ def at_work() -> Mapping[str, int]:
 
 
 def _active(project: Project) -> list[str]:
-    """Return the ids of active top-level runs. Only locks are read, because pages call this often."""
-    return [run.id for run in store_of(project.folder).list() if not run.manifest.parent and run.lock.held()]
+    """Return the ids of active runs, without the child runs of one of them.
+
+    Only locks are read, because pages call this often.
+    """
+    held = {run.id: run for run in store_of(project.folder).list() if run.lock.held()}
+    return [run_id for run_id, run in held.items() if run.manifest.parent not in held]
 
 
 def _refuse_active(project: Project) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,19 @@ def test_a_project_outside_the_folder_of_projects_is_refused(home: Path, command
         f"{given_home()}: contains corpora of a project of version 0.4, which later versions expect in "
         "projects/my-first-project; move all of them there.\n"
     )
+
+
+def test_a_child_run_counts_as_running_only_if_its_parent_does_not_run(two: tuple[Path, Path]) -> None:
+    with within("my-first-project"):
+        run = runs.get(done("audit", corpus=corpora.find("tenants").fingerprint))
+        child = RunStore(here()).create("embed", {"corpus": "tenants"}, {}, versions={}, key="k", parent=run.id)
+        for held, shown in (((run, child), run), ((child,), child)):
+            with ExitStack() as stack:
+                for each in held:
+                    stack.enter_context(as_running(each))
+                assert [each.id for each in runs.at_work()] == [shown.id]
+                with within("leases"):
+                    assert facade.at_work() == {FIRST: 1}
 
 
 def test_a_removed_project_leaves_only_its_entry_in_the_audit_log(two: tuple[Path, Path], command: Command) -> None:
