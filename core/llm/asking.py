@@ -64,6 +64,9 @@ def ask_all(
                     report.progress(done, total, "sentences")
         finally:
             client.close()
+            for future in running:  # after Cancelled or an error, keep the answers that have arrived
+                if future.done() and not future.exception() and isinstance(outcome := future.result(), Answer):
+                    answers.add(outcome)
 
 
 def in_words(counts: Mapping[str, int]) -> str:

@@ -5,6 +5,7 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ALL_COMPLETED
 from pathlib import Path
 from signal import SIGKILL
 from typing import Any, cast
@@ -13,9 +14,10 @@ from unittest.mock import Mock
 import pytest
 
 from core.config import refuse_download
-from core.errors import ConfigError, CorpusError, ModelError, ResourceError
+from core.errors import Cancelled, ConfigError, CorpusError, ModelError, ResourceError
 from core.kinds import KINDS
 from core.llm import asking
+from core.llm.answers import Answer
 from core.llm.client import KEY, Client, Reply
 from core.llm.llm import LlmConfig, LlmResult
 from core.project_list import shared_home
@@ -450,3 +452,15 @@ def test_the_command_prints_scores_and_refuses_another_host(
     code, _, said = command(*words, "--address", "http://user:pa55word@127.0.0.1/v1")
     assert code == 2
     assert "pa55word" not in said
+
+
+def test_answers_that_arrived_before_a_run_is_cancelled_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "FIRST_COMPLETED", ALL_COMPLETED)
+    monkeypatch.setattr(asking, "_POLL", 20)
+    stored = list[Answer]()
+    client = Mock(ask=lambda body: Reply(text="[]"))
+    answers = Mock(get=lambda key: None, add=stored.append)
+    report = Mock(check=Mock(side_effect=Cancelled("stop")))
+    with pytest.raises(Cancelled):
+        asking.ask_all(client, answers, dict.fromkeys("abc", 1), lambda key, hint: b"", report, at_once=3, retries=0)
+    assert sorted(answer.key for answer in stored) == ["a", "b", "c"]
