@@ -3,8 +3,6 @@
 The decorator `exporting` records every export in the audit log.
 """
 
-import csv
-import io
 import json
 import shutil
 from collections.abc import Callable, Mapping
@@ -16,7 +14,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 from core import __version__
-from core.corpora.writers import harmless
 from core.errors import ConfigError, CorpusError, RunError
 from core.experiment import result as leaderboard
 from core.experiment import tables
@@ -84,23 +81,8 @@ def exports() -> Path:
 
 @exporting
 def board_csv(run_id: str) -> bytes:
-    """Return the table of an experiment or a study as CSV.
-
-    Cells that a spreadsheet would execute as formulas are escaped.
-    """
-    out = io.StringIO()
-    for row in csv.reader(io.StringIO(tables.as_csv(answered(run_id)))):
-        # Do not escape negative numbers: they start with "-", like a formula.
-        csv.writer(out, lineterminator="\n").writerow([cell if _is_number(cell) else harmless(cell) for cell in row])
-    return out.getvalue().encode("utf-8-sig")
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+    """Return the table of an experiment or a study as CSV for spreadsheets."""
+    return tables.as_csv(answered(run_id)).encode("utf-8-sig")
 
 
 @exporting

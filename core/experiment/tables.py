@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from statistics import mean
 
+from core.corpora.writers import harmless
 from core.experiment.result import (
     EXPLORATORY,
     SWAPPED,
@@ -55,9 +56,22 @@ FURTHER = ("mean", "sd", "delta")  # columns that the CSV has for each further t
 def as_csv(result: ExperimentResult | StudyResult) -> str:
     """Return a result as CSV with unrounded numbers.
 
-    An experiment has one row per variant. A study has one row per task and one per mean over tasks.
+    An experiment has one row per variant. A study has one row per task and one per mean over tasks. Cells that a
+    spreadsheet would execute as formulas are escaped.
     """
-    return _study_csv(result) if isinstance(result, StudyResult) else _board_csv(result)
+    text, out = _study_csv(result) if isinstance(result, StudyResult) else _board_csv(result), io.StringIO()
+    for row in csv.reader(io.StringIO(text)):
+        # Do not escape negative numbers: they start with "-", like a formula.
+        csv.writer(out, lineterminator="\n").writerow([cell if _is_number(cell) else harmless(cell) for cell in row])
+    return out.getvalue()
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def as_markdown(result: ExperimentResult | StudyResult) -> str:

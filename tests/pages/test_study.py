@@ -6,7 +6,7 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
-from core.experiment import deliver, plot, results, words
+from core.experiment import deliver, plot, results, tables, words
 from core.experiment.words import NOTHING
 from pages.ui.widgets import plain
 from tests import finished
@@ -40,6 +40,14 @@ def test_study_page_and_report_show_the_same_answers_plots_and_table(home: Path)
     assert len(deliver.board_csv(run.id).decode("utf-8-sig").splitlines()) == 1 + 3 + 2
     assert "on average" in deliver.board_markdown(run.id)
     assert found.what.partition(":")[2].split(".")[0][:30] in seen(opened("home.py"))
+
+
+def test_a_task_named_like_a_formula_is_escaped_in_every_table(home: Path) -> None:
+    run = finished.study(home, (0.2, 2.0))
+    result = results.study_board(run.id)
+    table = tables.as_csv(replace(result, tasks=[replace(result.tasks[0], name="=1+1"), *result.tasks[1:]]))
+    first = next(csv.DictReader(table.splitlines()))
+    assert (first["task"], float(first["f1"])) == ("'=1+1", result.tasks[0].f1)
 
 
 def test_study_of_one_task_claims_nothing_about_other_tasks(home: Path) -> None:
