@@ -13,7 +13,7 @@ from core.errors import RunError, WinnowError
 from core.experiment import arms, view
 from core.experiment.config import ExperimentConfig
 from core.experiment.foresight import LARGER, SEVERAL
-from core.experiment.results import allowed_by_another, corpus_name, repeated, repetitions_to_settle
+from core.experiment.results import allowed_by_another, board, corpus_name, repeated, repetitions_to_settle
 from core.importing import view as corpora
 from core.projects import runs
 from core.projects.home import kept_per_home, library
@@ -219,7 +219,12 @@ def again(run: Run) -> dict[str, object]:
     if run.manifest.kind != "experiment" or allowed_by_another(run.id):
         return {}
     config, n = ExperimentConfig.parse(dict(run.manifest.config)), repetitions_to_settle(run.id)
-    if n <= len(config.seeds) or config.cross or len(config.budgets) != 1 or len(_strategies(config)) != 1:
+    if not n:
+        return {}
+    # A plan that ended early has fewer replicates than seeds.
+    planned = board(run.id).planned
+    done = planned.replicates if planned else len(config.seeds)
+    if n <= done or config.cross or len(config.budgets) != 1 or len(_strategies(config)) != 1:
         return {}
     return repeated(run.id, n)
 

@@ -17,6 +17,7 @@ from core.experiment import find_out, foresight, results
 from core.experiment import view as experiments
 from core.experiment.cli import in_figures
 from core.experiment.config import ExperimentConfig
+from core.experiment.result import PlannedTest
 from core.importing import view as corpora
 from core.importing.audit import LEARNABLE
 from core.importing.result import AuditResult
@@ -119,6 +120,20 @@ def test_more_repetitions_are_offered_only_if_they_would_settle_it(
     assert "home.find.start" in keys(app)  # the plan on Home
     corpora.set_role("dev", None)  # one of the corpora in the plan is missing
     assert not home_steps.steps()[2].again
+
+
+def test_more_repetitions_are_offered_after_an_early_end(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verdict advises five replicates after an end with four, also if six were planned."""
+    run = finished.experiment(home, finished.corpora(home), finished.LINES[:2])
+    planned = PlannedTest(
+        arm="classifier", budget="10", against="random", looks=(2, 3), replicates=2, ended="shown",
+        p=0.001, bound=0.01, effect=1.0, chance=0.9, why="",
+    )  # fmt: skip
+    early = replace(results.board(run.id), planned=planned)
+    monkeypatch.setattr(find_out, "repetitions_to_settle", lambda run_id: 3)
+    assert find_out.again(run) == {}  # all three of the planned replicates were made
+    monkeypatch.setattr(find_out, "board", lambda run_id: early)
+    assert find_out.again(run)["seeds"] == (1, 2, 3)
 
 
 def test_home_corpora_selection_and_explore_show_the_same_leak_count(seal: Seal, home: Path) -> None:
