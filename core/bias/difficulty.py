@@ -305,7 +305,7 @@ def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, lis
             " could not learn these types. Do not rely on their pointwise V-information (PVI). Other types are not"
             " affected."
         )
-    # Groups are never split, so a type in a single group is only in the training data of models that do not predict it.
+    # Each model predicts the groups that it was not trained on. If a type is in one group only, its model never saw it.
     alone = [kind for i, kind in enumerate(types) if counts[kind] >= n and len(set(number[labels == i].tolist())) == 1]
     if alone:
         where = "one document" if grouped_by == "document" else "one sentence and its copies"

@@ -256,7 +256,7 @@ def mlm_steps(settings: MlmSettings, text: Text, pieces: float) -> tuple[int, fl
 
 
 def balanced(settings: MlmSettings, task: Text, others: Text) -> Text:
-    """Return what an epoch reads of T_C and of the other corpora together, with the option `balance`."""
+    """Return the size of the text of one epoch. task, others: T_C and the other corpora, which `balance` mixes."""
     n_task, n_others = (round(each.tokens) if settings.packed else each.sentences for each in (task, others))
     draw = Draw(n_task, n_others, settings.balance, seed=0)
     shares = draw.task / max(n_task, 1), draw.others / max(n_others, 1)

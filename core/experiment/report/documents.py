@@ -74,7 +74,7 @@ from core.text.sentence import Entity
 TITLE = "Was it worth it?"
 OVERRULED = Text("The data check had red items, which the user overruled for this run: see “Data check”.", strong=True)
 SAMPLE = Text(INVENTED, strong=True)
-# Strategies that do not prefer sentences that are like the task corpus, except `random`.
+# Strategies besides `random` that do not prefer sentences like those of the task corpus.
 OTHERWISE = ("length-matched-random", "gazetteer", "ner-selected")
 # Maximum number of entity types on the first page.
 KINDS = 8
