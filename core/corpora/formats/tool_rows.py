@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
@@ -180,16 +181,42 @@ def _annotator(value: Mapping[str, Any]) -> str | None:
 
 
 def read_bioc(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Yield the sentences of the passages in BioC documents. An annotation may have several locations."""
+    """Yield the sentences of the passages in BioC documents.
+
+    An annotation may have several locations. It may belong to the document, a passage, or a sentence of a passage.
+    """
     for line, document in records:
         doc = ledger.doc
         ledger.doc = str(document.get("id") or "") or doc
+        parts = list[tuple[str, dict[str, Any]]]()
+        outer = _dicts(document.get("annotations"))  # annotations that do not belong to the parts that are read
         for passage in _dicts(document.get("passages")):
             inner = [part for part in _dicts(passage.get("sentences")) if part.get("text")]
-            for part in inner or [passage]:
-                if isinstance(part.get("text"), str):
-                    yield from _passage(part["text"], part, line, ledger)
+            outer += _dicts(passage.get("annotations")) if inner else []
+            parts += [(text, part) for part in inner or [passage] if isinstance(text := part.get("text"), str)]
+        placed = [(*_extent(each), each) for each in outer]
+        for text, part in parts:
+            start = _number(part.get("offset")) or 0
+            end = start + len(text)
+            own = _dicts(part.get("annotations"))
+            own += [each for first, last, each in placed if first < end and start < last]
+            yield from _passage(text, {**part, "annotations": own}, line, ledger)
+        borders = [(start := _number(part.get("offset")) or 0, start + len(text)) for text, part in parts]
+        for first, last, each in placed:
+            if not any(first < end and start < last for start, end in borders):
+                ledger.reject_span(line, "an annotation outside of all passages and sentences", str(each))
         ledger.doc = doc
+
+
+def _extent(annotation: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the start of an annotation's first location and the end of its last one.
+
+    An annotation without a location gets an extent that overlaps every text.
+    """
+    locations = _dicts(annotation.get("locations"))
+    places = [(_number(each.get("offset")), _number(each.get("length"))) for each in locations]
+    known = [(start, start + n) for start, n in places if start is not None and n is not None]
+    return (min(start for start, _ in known), max(end for _, end in known)) if known else (-inf, inf)
 
 
 def _passage(text: str, part: Mapping[str, Any], line: int, ledger: Ledger) -> Iterator[Sentence]:

@@ -86,6 +86,23 @@ SHAPES = (
             <annotation id="1"><infon key="type">Disease</infon><location offset="15" length="13"/><text>harbour fever</text></annotation>
             </passage></document></collection>
         """)}, Right(sentences=1, mentions={"Chemical": ["Velotrin"], "Disease": ["harbour fever"]})),
+    Shape("bioc-xml-annotated-passages", "BioC XML: passages cut into sentences, whose annotations belong to the passage",
+        {"note.bioc": block("""
+            <?xml version='1.0' encoding='UTF-8'?>
+            <collection><source>note</source><date>2026</date><key>note.key</key>
+            <document><id>1</id><passage><offset>0</offset>
+            <sentence><offset>0</offset><text>Velotrin eased harbour fever.</text></sentence>
+            <sentence><offset>30</offset><text>Dock lung stayed.</text></sentence>
+            <annotation id="0"><infon key="type">Chemical</infon><location offset="0" length="8"/><text>Velotrin</text></annotation>
+            <annotation id="1"><infon key="type">Disease</infon><location offset="30" length="9"/><text>Dock lung</text></annotation>
+            </passage></document></collection>
+        """)}, Right(sentences=2, mentions={"Chemical": ["Velotrin"], "Disease": ["Dock lung"]})),
+    Shape("bioc-json-annotated-documents", "BioC JSON: the annotations belong to the document, not to its passages",
+        {"note.json": as_json({"source": "note", "documents": [{"id": "1",
+            "passages": [{"offset": 0, "text": "Velotrin eased harbour fever.", "annotations": []}],
+            "annotations": [{"id": "1", "infons": {"type": "Chemical"}, "text": "Velotrin",
+                "locations": [{"offset": 0, "length": 8}]}]}]})},
+        Right(sentences=1, mentions={"Chemical": ["Velotrin"]})),
     Shape("pubtator", "PubTator and NCBI disease corpus: 1|t|title, 1|a|abstract, tab-separated mentions",
         {"note.PubTator": "".join(f"{n}|t|{c.text}\n{n}|a|Nothing else was seen.\n"
                 + "".join(f"{n}\t{s}\t{e}\t{c.text[s:e]}\t{k}\tD00{s}\n" for s, e, k in c.spans) + "\n"
