@@ -34,6 +34,8 @@ _LANGUAGE = re.compile(r"([a-z]{2,3}:)\S")
 _RANGE = re.compile(r"\d{1,9}[-.]\d{1,9}")
 # Word that marks the end of a sentence in the last column of HIPE files.
 _ENDS = "EndOfSentence"
+# First token of a document. A name may follow in the same cell: `-DOCSTART- (note 7)`.
+_DOCUMENT = "-DOCSTART-"
 ASK = "give the column of the entity tags with --tag-column"
 Row = list[str]
 # Maximum number of bytes in a line with a token and its tags.
@@ -340,7 +342,7 @@ def _first_sentences(lines: Iterable[str]) -> list[list[list[str]]]:
     sentences: list[list[list[str]]] = [[]]
     for line in lines:
         row = columns(line)
-        if not row or row[0] == "-DOCSTART-":
+        if not row or row[0].startswith(_DOCUMENT):
             sentences.append([])
         elif sentences[-1] or not row[0].startswith("#") or len(row) == 2:
             sentences[-1].append(row)
@@ -434,12 +436,13 @@ def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
             row = columns(text) if fits else ["#"]
             # Fast path for lines after a sentence's first token, which are nearly all lines; it saves a quarter of the
             # time.
-            if usual and len(row) == n and 0 < len(block.tokens) < MAX_TOKENS and row[token] and row[0] != "-DOCSTART-":
+            inner = 0 < len(block.tokens) < MAX_TOKENS
+            if usual and len(row) == n and inner and row[token] and not row[0].startswith(_DOCUMENT):
                 block.tokens.append(row[token])
                 block.tags.append(row[tag])
                 block.places.append(line)
                 continue
-            if not row or row[0] == "-DOCSTART-":
+            if not row or row[0].startswith(_DOCUMENT):
                 if block.places:
                     yield block
                 if row:

@@ -162,6 +162,9 @@ SHAPES = (
             <START> Otto Barr <END> pays .
         """)}, Right(sentences=3, mentions={"person": ["Mara Lind"], "location": ["Lyon"], "ENTITY": ["Otto Barr"]},
             without=("<",))),
+    Shape("docstart-with-a-name", "NER corpora with the document's name: -DOCSTART- (note 1), then a tab",
+        {"train.txt": "".join(f"-DOCSTART- (note {n})\t-X-\tO\n\n" + conll([c], "{token}\tNN\t{tag}")
+            for n, c in enumerate(ENGLISH))}, read_right(ENGLISH)),
     Shape("stanford-tsv", "Stanford NER 4.2, training files: token, tab, PERSON; no position letters",
         {"train.tsv": conll(ENGLISH, tag="{type}").replace("PER", "PERSON").replace("LOC", "LOCATION")},
         read_right(ENGLISH, rename={"PER": "PERSON", "LOC": "LOCATION"})),
