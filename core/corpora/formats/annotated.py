@@ -36,6 +36,8 @@ ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20}://|/data/)\S+")  # matches an a
 _LIST, _ENTITIES = re.compile(r"\[.*\]", re.DOTALL), re.compile(r"\{\s*[\"']entities[\"'].*\}", re.DOTALL)
 # Views of Prodigy in which an answer is about one span, not about the whole text.
 _BINARY_VIEWS = ("ner", "binary")
+# Views of Prodigy in which an answer is about the whole text.
+_WHOLE_VIEWS = ("choice", "text", "text_input")
 # Fields by which Label Studio marks invalid annotations.
 _CANCELLED = ("was_cancelled", "was_canceled", "skipped")
 # Fields of a row in JSON-MIN or CSV that describe the annotation.
@@ -157,6 +159,10 @@ def read_prodigy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence
         if isinstance(text, str) and isinstance(items, list) and _is_binary(record, items):
             binary.setdefault((who, text), []).append((line, record))
             named.setdefault((who, text), (ledger.named, ledger.place, ledger.columns))
+        elif record.get("_view_id") == "classification" or (
+            record.get("_view_id") in _WHOLE_VIEWS and "spans" not in record
+        ):
+            ledger.skip(line, "an answer about the whole text, not about spans")
         elif answer != "accept":
             meaning = answer if answer in ("reject", "ignore") else "none of accept, reject and ignore"
             ledger.skip(line, f"the answer is {meaning}")
@@ -366,7 +372,9 @@ def is_usable(item: object) -> bool:
 
 
 def _number(value: object) -> object:
-    """Convert a decimal string to an int; return any other value unchanged."""
+    """Convert a decimal string, or a float without decimals (from pandas), to an int; return other values unchanged."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
     return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else value
 
 

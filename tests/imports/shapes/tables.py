@@ -245,6 +245,9 @@ SHAPES = (
         {"ner.tsv": kaggle(c for c in ENGLISH).replace(",", "\t")}, read_right(ENGLISH)),
     Shape("simpletransformers-frame-with-tabs", "simpletransformers: sentence_id, words, labels, saved with tabs",
         {"train.txt": written([("sentence_id", "words", "labels"), *token_rows(GERMAN)], "\t")}, read_right(GERMAN)),
+    Shape("offsets-with-decimals", "pandas: offsets that went through a column with gaps are floats",
+        {"train.jsonl": as_jsonl({"text": c.text, "label": [[float(s), float(e), k] for s, e, k in c.spans]}
+            for c in ENGLISH)}, read_right(ENGLISH)),
     Shape("spert", "SpERT (CoNLL04, ADE, SciERC): tokens, and entities by token, the end not included",
         {"conll04_train.json": as_json([{"tokens": tokens(c), "entities": by_token(c), "relations": [], "orig_id": n}
             for n, c in enumerate(ENGLISH)])}, read_right(ENGLISH)),
