@@ -158,25 +158,31 @@ def _imported(config: IntakeConfig, job: Job, role: str, named: Mapping[str, Pat
     # A file such as train.conll would give a set named "train-train".
     if role == DIVIDE and proposed_name(first).lower() in roles.ROLES:
         options["name"] = "labels"
-    options["scheme"] = _scheme(job, tuple(named.values()))
-    if config.annotator:
-        agreement = sniff(first, ReadOptions(others=tuple(map(str, others)), names=tuple(named))).agreement
+    kinds = _readable(named)
+    options["scheme"] = _scheme(job, [(named[name], kind) for name, kind in kinds.items()])
+    if config.annotator and kinds:
+        here, *further = (named[name] for name in kinds)
+        agreement = sniff(here, ReadOptions(others=tuple(map(str, further)), names=tuple(kinds))).agreement
         if agreement and config.annotator in agreement.annotators:
             options["annotator"] = config.annotator
     return job.child("add", **options)
 
 
-def _scheme(job: Job, files: Sequence[Path]) -> str:
+def _readable(named: Mapping[str, Path]) -> dict[str, FileKind]:
+    """Return {name: kind} of the readable files. The `add` run leaves out the other files and reports them."""
+    kinds = dict[str, FileKind]()
+    for name, file in named.items():
+        with suppress(*_UNREADABLE):
+            kinds[name] = kind_of(file, ReadOptions())
+    return kinds
+
+
+def _scheme(job: Job, files: Sequence[tuple[Path, FileKind]]) -> str:
     """Return a label scheme that fits all tags of the files; "auto" if none fits, or if no file has tags.
 
-    All candidate schemes give the same spans, so the first is taken. The `add` run leaves out unreadable files, and
-    reports them and all other errors.
+    All candidate schemes give the same spans, so the first is taken. The `add` run reports all errors.
     """
-    tagged = list[tuple[Path, FileKind]]()
-    for file in files:
-        with suppress(*_UNREADABLE):
-            kind = kind_of(file, ReadOptions())
-            tagged += [(file, kind)] if kind.format in TAGGED else []
+    tagged = [(file, kind) for file, kind in files if kind.format in TAGGED]
     if tagged:
         job.context.stage("checking the label scheme")
         ledger = Ledger(ReadOptions(), tick=lambda _: job.context.check())

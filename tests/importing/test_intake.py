@@ -170,6 +170,22 @@ def test_an_unreadable_first_file_is_left_out_as_by_an_import_of_one_corpus(file
     assert (added.left_out, added.problems[0].file) == (1, "a.pdf")
 
 
+def test_an_unreadable_file_does_not_hide_the_chosen_annotator(tmp_path: Path, home: Path) -> None:
+    folder = tmp_path / "labels"
+    folder.mkdir()
+    (folder / "a.jsonl").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(200))
+    rows = [
+        {"text": f"Bergen is {i}.", "spans": [{"start": 0, "end": 6, "label": kind}], "_annotator_id": person}
+        for i in range(8)
+        for person, kind in (("ana", "PER"), ("ben", "LOC"))
+    ]
+    (folder / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options = {"path": str(folder), "train": ("a.jsonl", "b.jsonl"), "annotator": "ben"}
+    result = read_result(runs.get(done("intake", options)), IntakeResult)
+    assert [each.problem for each in result.parts] == [""]
+    assert corpora.find(corpora.roles()["train"]).types == {"LOC": 8}
+
+
 @pytest.mark.parametrize(
     "given", ["folder", "zip", "files", "zip beside another file", "zip in a folder, unpacked too"]
 )
