@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal, Self, TypedDict, Unpack, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -194,7 +195,7 @@ class Budget:
         match = re.fullmatch(r"threshold:(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)", text)
         if match and math.isfinite(value := float(match[1])):
             return cls(value=value, unit="threshold")
-        if match := re.fullmatch(r"(\d+(?:\.\d+)?)%", text):
+        if match := re.fullmatch(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)%", text):
             return cls(value=float(match[1]) / 100, unit="fraction")
         if match := re.fullmatch(r"(\d{1,15})(sentences|tokens)?", text):
             return cls(value=int(match[1]), unit="tokens" if match[2] == "tokens" else "sentences")
@@ -213,7 +214,8 @@ class Budget:
 
     def __str__(self) -> str:
         if self.unit == "fraction":
-            return f"{self.value * 100:.12g}%"
+            # Without an exponent: "0.00001%", not "1e-05%".
+            return f"{Decimal(f'{self.value * 100:.12g}'):f}%"
         if self.unit == "threshold":
             return f"threshold:{self.value!r}"
         return f"{int(self.value)}{'tokens' if self.unit == 'tokens' else ''}"

@@ -122,12 +122,15 @@ def test_budget_larger_than_the_corpus_is_refused() -> None:
         ("1_000", 1000, "sentences"),
         ("threshold:-0.75", -0.75, "threshold"),
         ("0.5%", 0.005, "fraction"),
+        ("0.00001%", 1e-5 / 100, "fraction"),  # a sentence of ten million
+        ("1e-05%", 1e-5 / 100, "fraction"),  # as older versions stored it
     ],
 )
 def test_budget_text_is_parsed_and_formatted(text: str, value: float, unit: str) -> None:
     budget = Budget.parse(text)
     assert (budget.value, budget.unit) == (value, unit)
     assert Budget.parse(str(budget)) == budget
+    assert "e-" not in str(budget)
 
 
 WRONG = ["", "0", "-5", "120%", "0%", "ten", "5 apples", "1.5", "threshold:"]
