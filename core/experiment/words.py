@@ -640,10 +640,13 @@ def line_name(row: ArmAtBudget) -> str:
 
 
 def weakest_words(weakest: Found | None) -> str:
-    """Return a sentence that names the entity type that taggers miss most often; "" for None."""
+    """Return a sentence that names the entity type that taggers find least often; "" for None.
+
+    "Missed" would be wrong: on Results, an entity that is found with another type is not counted as missed.
+    """
     if weakest is None:
         return ""
-    return f"Missed most often: {weakest.type}, found in {100 * weakest.share:.0f} of 100 cases."
+    return f"Found least often: {weakest.type}, in {100 * weakest.share:.0f} of 100 cases."
 
 
 def unfound_words(types: Sequence[Unfound]) -> str:

@@ -31,5 +31,5 @@ def test_weakest_type_has_the_lowest_recall_and_rare_types_do_not_count(
     assert weakest([runs["a"]]) == Found(type="SUM", share=0.5)
     assert weakest([runs["a"], runs["b"]]) == Found(type="PARTY", share=20 / 30)
     assert weakest([runs["all"]]) is None
-    assert weakest_words(Found(type="SUM", share=0.104)) == "Missed most often: SUM, found in 10 of 100 cases."
+    assert weakest_words(Found(type="SUM", share=0.104)) == "Found least often: SUM, in 10 of 100 cases."
     assert weakest_words(None) == ""

@@ -162,7 +162,7 @@ class Report(Reported):
     overlap: sentences on training sentences that are also in dev or test, for the second page.
     overlap_in_short: the same in one sentence, for the first page.
     multipliers: number of labels or amount of text that the selection replaces, in words.
-    weakest: sentence on the entity type that is missed most often.
+    weakest: sentence on the entity type that is found least often.
     beside: scores of other runs on the same test set. These runs trained nothing and are not in `rows`.
     more_labels: estimates of F1 with more labels.
     cheapest: sentences on the variant that gains most points of F1 per minute.
@@ -234,7 +234,7 @@ def _document(
     """Return the content of a report: the verdict, both pages, and at the end how to repeat the run.
 
     asked: the question that the run answers. hours: hours of computing. first, second: further content of the first and
-    the second page. picture: figure below the verdict. weakest: sentence on the entity type that is missed most often.
+    the second page. picture: figure below the verdict. weakest: sentence on the entity type that is found least often.
     """
     finding = report.finding
     left = f"sentences were sent to {listed(report.sent_to)}" if report.sent_to else "no data left it"
