@@ -243,7 +243,7 @@ def _document(
         ("What to do", finding.next),
         ("How sure", " ".join(filter(None, (finding.sure, finding.explained)))),
         ("Weak point", weakest),
-        ("Cost", f"{hours_words(hours)} of computing on this machine; {left}."),
+        ("Cost", f"{hours_words(hours)} of computing on one machine; {left}."),
     ]
     overruled: list[Part] = [Heading("Data check"), Text(report.overruled)] if report.overruled else []
     repeat = f"Winnow {report.version}, on one machine; {left}. The same command gives the same result:"
