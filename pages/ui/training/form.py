@@ -227,7 +227,7 @@ def _latest_settings() -> None:
             on_click=fill,
             args=(latest.manifest.config,),
             help="Its runs are used again if their options stay the same, and if this processor computes in the same "
-            "precision as theirs did.",
+            "precision as theirs did. Runs of Winnow 0.4 are computed again.",
         )
 
 
