@@ -35,6 +35,7 @@ from core.selection import STRATEGIES, strategy_options
 from core.selection.select import SelectOptions
 from core.similarity.wvv import WvvOptions
 from core.stats.bootstrap import PAIRED_FROM
+from core.stats.draws import short_seed
 from core.tagging.network import MULTILINGUAL
 from core.training.mlm_settings import MlmSettings
 from core.training.settings import TaggerSettings
@@ -197,7 +198,7 @@ class ExperimentConfig(Config):
     select: Options = option({}, "Further options of every selection.")
     pretrain: Options = option({}, "Further options of pre-training: {epochs: 4, batch_size: 32}.")
     finetune: Options = option({}, "Further options of fine-tuning: {epochs: 40}.")
-    draw_seed: int = option(0, "Seed of selection, pre-training and parts of L_C.", ge=0, le=LARGEST_SEED)
+    draw_seed: int = option(0, "Seed of selection, pre-training and parts of L_C.", ge=0)
     allow_download: bool = option(False, "Download the encoder from the Hugging Face hub if it is missing.")
     also_test: tuple[str, ...] = option(
         (), "Further labelled test sets, for example harder ones; verdicts do not use them.", corpus=True
@@ -594,7 +595,7 @@ class ExperimentConfig(Config):
         # Random assisting sentences are drawn once per seed even if `repeat` is `tagger`, because this takes no time.
         drawn = cell.arm.control and cell.arm.assisting
         if not drawn and (self.repeat == "tagger" or not (own_labels or cell.arm.prepares or cell.arm.rebuild)):
-            return (Replicate(draw=self.draw_seed, seeds=self.tagger_seeds),)
+            return (Replicate(draw=short_seed(self.draw_seed), seeds=self.tagger_seeds),)
         return tuple(Replicate(draw=seed, seeds=self._of_seed(seed), number=i) for i, seed in enumerate(self.seeds, 1))
 
     @property

@@ -21,7 +21,7 @@ def uniform(ids: IntArray, seed: int) -> FloatArray:
 
 
 def short_seed(seed: int) -> int:
-    """Return a seed for scikit-learn, UMAP and gensim, which refuse seeds of 2**32 or more, such as a date and time."""
+    """Return a seed below 2**32, because scikit-learn, UMAP, gensim and trainings refuse larger ones."""
     return seed % 2**32
 
 

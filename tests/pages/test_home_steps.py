@@ -93,6 +93,20 @@ def test_home_shows_an_answer_only_for_the_corpora_in_use(seal: Seal, home: Path
     assert "home.report.pdf" not in on_home()[2]
 
 
+def test_a_finished_experiment_with_a_date_and_time_as_draw_seed_is_shown(home: Path) -> None:
+    """Only trainings need a seed below 2**32. Parts of labels, for example, were drawn with larger ones."""
+    run = finished.experiment(home, finished.corpora(home), finished.LINES[:2])
+    file = run.path / "manifest.json"
+    manifest = json.loads(file.read_text())
+    manifest["config"] |= {"draw_seed": 20261129113000, "repeat": "tagger"}
+    file.write_text(json.dumps(manifest))
+    assert home_steps.steps()[2].run == run.id
+    config = ExperimentConfig.parse(manifest["config"])
+    assert {replicate.draw for cell in config.cells for replicate in config.replicates(cell)} == {
+        20261129113000 % 2**32
+    }
+
+
 def test_more_repetitions_are_offered_only_if_they_would_settle_it(
     home: Path, monkeypatch: pytest.MonkeyPatch, started_runs: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
