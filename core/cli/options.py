@@ -51,17 +51,19 @@ FILE, FOLDER = _Here(dir_okay=False), _Here(file_okay=False)  # types of options
 def several(context: click.Context, param: click.Parameter, typed: Sequence[str]) -> tuple[str, ...]:
     """Return the values of a repeatable option. Users may repeat the option, separate values by commas, or both.
 
-    The name of an existing corpus or file is not split at its commas, nor is a value in double quotes. This is a
-    `callback` of click.
+    The name of an existing corpus or file is not split at its commas, nor is a value in double quotes. Double quotes
+    that belong to such a name are kept. This is a `callback` of click.
     """
     may_be_whole = param.type is CORPUS or isinstance(param.type, click.Path)
-    whole = {corpus.name for corpus in corpora.listed()} if may_be_whole and "," in "".join(typed) else set()
-    # `os.path.exists` is False for a list that is too long for a path; `Path.exists` raises an error.
-    parted = (
-        [text] if may_be_whole and (text in whole or os.path.exists(text)) else commands.split_items(text)
-        for text in typed
-    )
-    return tuple(commands.unquoted(part) for parts in parted for part in parts)
+    marked = may_be_whole and not {",", '"'}.isdisjoint("".join(typed))
+    names = {corpus.name for corpus in corpora.listed()} if marked else set()
+
+    def whole(text: str) -> bool:
+        # `os.path.exists` is False for a list that is too long for a path; `Path.exists` raises an error.
+        return may_be_whole and (text in names or os.path.exists(text))
+
+    parted = ([text] if whole(text) else commands.split_items(text) for text in typed)
+    return tuple(part if whole(part) else commands.unquoted(part) for parts in parted for part in parts)
 
 
 def several_pairs(context: click.Context, param: click.Parameter, typed: Sequence[str]) -> tuple[str, ...]:

@@ -110,6 +110,15 @@ def test_a_list_may_be_longer_than_a_path(home: Path, seal: Seal, command: Comma
     assert (code, "no corpus of this name or fingerprint" in err) == (2, True)
 
 
+def test_quotes_that_belong_to_a_name_are_kept(home: Path, seal: Seal) -> None:
+    for n, name in enumerate(('"Acme"', "Acme", 'Bo, "the" Ann')):
+        seal([f"Sentence {n} ."], name)
+    [source] = [param for param in COMMANDS["similarity"].params if param.name == "source"]
+    with click.Context(COMMANDS["similarity"]) as context:
+        for typed in (('"Acme"', "Acme", 'Bo, "the" Ann'), ('"Acme",Acme', 'Bo, "the" Ann')):
+            assert source.process_value(context, typed) == ('"Acme"', "Acme", 'Bo, "the" Ann')
+
+
 SHOWN: dict[str, dict[str, Any]] = {  # unusual options of each kind whose command a page shows
     "add": {"path": "/data/a.txt", "others": ("/data/b c.txt",), "split": True},
     "assist": {"primary": "a", "assisting": "b", "dev": "c", "test": "d", "seeds": (1, 2)},
