@@ -1,5 +1,6 @@
 """The command `dictionary`."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 
 import click
@@ -7,7 +8,7 @@ import click
 from core.cli.options import Command, config_options, given, several
 from core.cli.terminal import finish, json_option, progress
 from core.dictionary.dictionary import DictionaryResult
-from core.dictionary.view import add_typed
+from core.dictionary.view import add_typed, typed_list
 from core.kinds import KINDS
 from core.projects import runs
 from core.projects.home import library
@@ -26,11 +27,17 @@ def list_option(option: str, *flags: str) -> Callable[[Command], Command]:
         *(flags or ("--list",)),
         "lists",
         multiple=True,
-        callback=several,
+        callback=_lists,
         metavar="FILE[=TYPE],...",
         help=f"Lists of names to add to {option}: .txt, .tsv, .csv or .pkl files. TYPE: type of all names without a "
         "type in the file.",
     )
+
+
+def _lists(context: click.Context, param: click.Parameter, typed: Sequence[str]) -> tuple[str, ...]:
+    """Return lists of names as `several` does, but do not split the name of an existing file at its commas."""
+    here = {text for text in typed if os.path.isfile(typed_list(text)[0])}
+    return tuple(each for text in typed for each in ([text] if text in here else several(context, param, [text])))
 
 
 def with_lists(values: Mapping[str, object], option: str, lists: Sequence[str]) -> dict[str, object]:

@@ -239,10 +239,11 @@ def test_the_command_scores_lists_and_leaves_common_names_out(seal: Seal, tmp_pa
     seal(gold, "test", labelled=True)
     seal(["They lead now .", "Who will lead ?"], "news")
     seal(["Aspirin helps .", "Pain goes ."], "clinic")
-    drugs, diseases = tmp_path / "drugs.csv", tmp_path / "diseases=old.txt"
-    drugs.write_text("aspirin,DRUG\nlead,DRUG\n")
+    drugs, diseases, lead = tmp_path / "drugs.csv", tmp_path / "diseases=old.txt", tmp_path / "lead, tin.txt"
+    drugs.write_text("aspirin,DRUG\n")
     diseases.write_text("pain\tDISEASE\n")
-    words = ["dictionary", "--list", str(drugs), "--list", str(diseases), "--test", "test"]
+    lead.write_text("lead\n")
+    words = ["dictionary", "--list", f"{drugs},{diseases}", "--list", f"{lead}=DRUG", "--test", "test"]
     code, printed, said = command(*words)
     assert code == 0, said
     assert "names       3, 0 of them with several types" in printed
