@@ -129,7 +129,12 @@ def _n(n: int, what: str) -> str:
 @corpus.command("propose")
 @click.argument("paths", metavar="FILES...", type=click.Path(), nargs=-1, required=True, callback=several)
 @click.option(
-    "--like", multiple=True, callback=several, metavar="FILE,...", help="Files with text like the task corpus."
+    "--like",
+    multiple=True,
+    type=click.Path(),
+    callback=several,
+    metavar="FILE,...",
+    help="Files with text like the task corpus, by their name in the proposal or by path.",
 )
 @click.option("--use", is_flag=True, help="Import the files as proposed: one corpus per role.")
 @config_options(KINDS["intake"].config, leave_out=("path", "others", "move"))
@@ -141,7 +146,7 @@ def corpus_propose(paths: tuple[str, ...], like: tuple[str, ...], use: bool, as_
     imported.
     """
     places = [Path(path).absolute() for path in paths]
-    proposed = intake.proposal(places, like)
+    proposed = intake.proposal(places, intake.marked(places, like))
     options = intake.options(proposed, places)
     typed = {name: value for name, value in values.items() if value not in (None, ())}
     if typed.keys() & FILE_ROLES:

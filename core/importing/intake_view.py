@@ -13,7 +13,7 @@ from core.corpora.formats.folders import ALL_PARTS
 from core.corpora.formats.source import ARCHIVE
 from core.corpora.proposal import DIVIDE, SOURCE, UNUSED, Look, Proposal, propose
 from core.corpora.readers import ReadOptions
-from core.errors import WinnowError
+from core.errors import ConfigError, WinnowError
 from core.importing import view as corpora
 from core.importing.result import ROLES
 from core.projects.home import kept_per_home
@@ -40,6 +40,24 @@ def proposal(paths: Sequence[Path], like: Collection[str] = ()) -> Proposal:
     task. Errors: those of `looks.looks`.
     """
     return propose(_looks(tuple(paths), tuple(map(_stamp, paths))), like, {r: c.name for r, c in held().items()})
+
+
+def marked(paths: Sequence[Path], typed: Sequence[str]) -> tuple[str, ...]:
+    """Return the names, as in the proposal, of files that the user typed by this name or by path.
+
+    Errors: ConfigError for a file that is not in `paths`; those of `proposal`.
+    """
+    names = [name for row in proposal(paths).rows for name in row.files] if typed else []
+    return tuple(_marked(text, paths, names) for text in typed)
+
+
+def _marked(text: str, paths: Sequence[Path], names: Sequence[str]) -> str:
+    path = Path(text).absolute()
+    inside = [path.relative_to(folder).as_posix() for folder in paths if path != folder and path.is_relative_to(folder)]
+    for name in (text, *inside, *([path.name] if path in paths else [])):
+        if name in names:
+            return name
+    raise ConfigError(f"like: {text} is not among these files; choose among {', '.join(names[:8])}.")
 
 
 def held() -> dict[str, Corpus]:

@@ -162,6 +162,25 @@ def test_an_option_that_is_no_role_keeps_the_proposed_roles(tmp_path: Path, home
     assert corpora.roles()["task"] == corpora.roles()["domain"], "only the files that the user named are imported"
 
 
+def test_files_like_the_task_are_typed_by_name_or_by_path(tmp_path: Path, home: Path, command: Command) -> None:
+    folder = tmp_path / "mine"
+    (folder / "old").mkdir(parents=True)
+    names = ("pile.txt", "a, b.txt", "old/notes.txt")
+    for start, name in enumerate(names):
+        (folder / name).write_text("\n".join(kitchen(40, seed=start)))
+    for files in ([folder], [folder / name for name in names]):
+        rows = json.loads(command("corpus", "propose", *files, "--json")[1])["rows"]
+        for name in names:
+            listed = next(file for row in rows for file in row["files"] if Path(file).name == Path(name).name)
+            for typed in (f'"{listed}"', folder / name):
+                code, printed, problem = command("corpus", "propose", *files, "--like", typed, "--json")
+                assert code == 0, problem
+                tasks = [row["files"] for row in json.loads(printed)["rows"] if row["part"] == "task"]
+                assert tasks == [[listed]], (files, typed)
+    code, _, problem = command("corpus", "propose", folder, "--like", "mistyped.txt")
+    assert (code, "like: mistyped.txt is not among these files" in problem) == (2, True)
+
+
 def test_an_unreadable_first_file_is_left_out_as_by_an_import_of_one_corpus(files: Path, home: Path) -> None:
     (files / "a.pdf").write_bytes(b"no pdf")
     result = taken_in(files, domain=("a.pdf", "pile.txt"), train=("labels.conll",))
