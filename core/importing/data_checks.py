@@ -160,11 +160,11 @@ def _comparison(options: Mapping[str, object], library: Library) -> Subject:
 
 
 def called(corpus: Corpus) -> str:
-    """Return the name by which a `Subject` lists a corpus without a role.
+    """Return the name by which a `Subject` lists a corpus without a role, as it is read in a sentence: `the corpus X`.
 
     A corpus named like a role, for example after the file train.txt, must not be checked as if it had this role.
     """
-    return f"corpus {corpus.name}" if corpus.name in checks.ROLE_NAMES else corpus.name
+    return f"corpus {corpus.name}"
 
 
 def needed(strategy: str, options: Mapping[str, object]) -> int:
