@@ -604,9 +604,8 @@ def overlap_in_short(result: ExperimentResult) -> str:
 
     Return "" if there are no such sentences.
     """
-    if not (shared := result.train_in_test):
+    if not (shared := result.train_in_test) or not (n := shared.exact + shared.near):
         return ""
-    n = shared.exact + shared.near
     moved = [abs(row.mean - mean(row.unseen_f1)) for row in result.leaderboard if row.unseen_f1]
     most = (
         math.ceil(round(10 * max(moved, default=0), 6)) / 10 or 0.1

@@ -114,26 +114,31 @@ class OverSeeds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainInTest:
-    """Numbers of training sentences that are also in a dev or test set.
+    """Numbers of training sentences that are also in the dev set or in a test set.
 
-    exact: identical words. near: near duplicates, which differ in a few words or share 13 words in a row
-    (`corpora.hygiene`).
+    exact, near: in the dev set or the first test set, which the verdicts of an experiment use. exact: identical words.
+    near: near duplicates, which differ in a few words or share 13 words in a row (`corpora.hygiene`). further: only in
+    further test sets.
     """
 
     exact: int = 0
     near: int = 0
+    further: int = 0
 
     def __bool__(self) -> bool:
-        return self.exact + self.near > 0
+        return self.exact + self.near + self.further > 0
 
     @property
     def words(self) -> str:
-        """Sentence for users with the numbers of exact and near duplicates."""
-        n = self.exact + self.near
-        return (
-            f"{n:,} training sentence{'s are' if n > 1 else ' is'} in the dev or test set "
-            f"too ({self.exact:,} word for word, {self.near:,} nearly)."
+        """Sentences for users with the numbers of exact and near duplicates."""
+        n, more = self.exact + self.near, self.further
+        told = f"({self.exact:,} word for word, {self.near:,} nearly)"
+        of = "more" if n else "training sentence" + "s" * (more > 1)
+        parts = (
+            f"{n:,} training sentence{'s are' if n > 1 else ' is'} in the dev or test set too {told}." if n else "",
+            f"{more:,} {of} {'are' if more > 1 else 'is'} in further test sets{'' if n else ' too'}." if more else "",
         )
+        return " ".join(filter(None, parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -315,7 +315,9 @@ def test_train_test_overlap_is_short_on_page_one_and_full_on_page_two() -> None:
         "2 training sentences also occur, word for word or nearly, in the dev or test set; without them, every score "
         "changes by at most 0.2 points."
     )
-    assert not overlap_in_short(SimpleNamespace(train_in_test=TrainInTest()))  # type: ignore[arg-type]
+    for shared in (TrainInTest(), TrainInTest(further=3)):  # verdicts do not use further test sets
+        assert not overlap_in_short(SimpleNamespace(train_in_test=shared))  # type: ignore[arg-type]
+    assert TrainInTest(further=3).words == "3 training sentences are in further test sets too."
 
 
 def test_intervals_are_drawn_to_a_scale_with_round_marks() -> None:

@@ -108,17 +108,21 @@ def test_leaked_training_sentences_are_counted_and_excluded_f1_is_reported(seal:
         "test": [long(0, "."), long(1, "changed"), *(long(n, ".") for n in range(40, 46))],
     }
     sealed = {name: seal(rows, name, labelled=True).fingerprint for name, rows in splits.items()}
-    run = tuned({**sealed, "test": (sealed["test"],), "seeds": (1,)})
+    further = [seal([long(n, "."), long(50, ".")], f"further {n}", labelled=True).fingerprint for n in (1, 5)]
+    run = tuned({**sealed, "test": (sealed["test"], *further), "seeds": (1,)})
     result = run.result()
-    assert result["train_in_test"] == {"exact": 2, "near": 1}
-    words = "3 training sentences are in the dev or test set too (2 word for word, 1 nearly)."
+    assert result["train_in_test"] == {"exact": 2, "near": 1, "further": 1}
+    words = (
+        "3 training sentences are in the dev or test set too (2 word for word, 1 nearly). 1 more is in further test "
+        "sets."
+    )
     assert [note for note in runs.state(run.id).notes if note.startswith(words)]
     for split, held in (("dev", 1), ("test", 2)):
         table = Evaluation.load(run.artifacts / f"evaluation-{split}-1.npz")
         assert result[split]["unseen_f1"] == [table.of(np.arange(len(splits[split])) >= held).f1()]
     assert words in (run.artifacts / "model" / "README.md").read_text()
     apart = tuned({**sealed, "dev": sealed["train"], "test": (), "seeds": (1,), "epochs": 1}).result()
-    assert apart["train_in_test"] == {"exact": 14, "near": 0}
+    assert apart["train_in_test"] == {"exact": 14, "near": 0, "further": 0}
     assert apart["dev"]["unseen_f1"] == []  # no unseen sentence is left
 
 
