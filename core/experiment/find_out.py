@@ -117,9 +117,11 @@ def choice_now() -> Choice | None:
 def choice_options() -> dict[str, object]:
     """Return options that compare pre-training on the selection with no pre-training and with random text.
 
-    If the project has no selection, the options contain the default strategy and budget.
+    If the project has no selection, the options contain the default strategy and budget. They also contain the default
+    budget if hand edits have removed all sentences.
     """
     chosen = choice_now()
+    size = selections.kept(chosen.id).selected if chosen else 0
     config = SelectConfig.parse(dict(selections.run_of(chosen.id).manifest.config)) if chosen else None
     if config and config.strategy in arms.CONTROLS:
         config = None  # A random selection cannot be tested, because it is itself the baseline.
@@ -127,7 +129,7 @@ def choice_options() -> dict[str, object]:
     same = config.model_dump(include=_SAME, exclude_defaults=True, mode="json") if config else {}
     return {
         "arms": ("none", "random", strategy),
-        "budgets": (str(selections.kept(chosen.id).selected) if chosen else USUAL,),
+        "budgets": (str(size or USUAL),),
         **({"strategies": {strategy: dict(config.options)}} if config and config.options else {}),
         **({"select": same} if same else {}),
     }

@@ -437,6 +437,8 @@ def test_plan_uses_the_current_selection(home: Path) -> None:
     selections.edit(run, "remove", selections.chosen(run).rows[:1])
     assert find_out.options()["budgets"] == ("6",)
     assert find_out.plan(find_out.options()).edited
+    selections.edit(run, "remove", selections.chosen(run).rows)  # an experiment cannot select no sentence
+    assert (find_out.options()["budgets"], find_out.options()["arms"]) == (("10%",), plain["arms"])
 
 
 def test_derived_texts_are_named_after_their_selection_or_corpus(home: Path) -> None:
