@@ -8,7 +8,7 @@ values of other columns (parts of speech, token numbers) also look like tags.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 Form = Literal["letters", "suffix", "untyped", "types", "brackets", "features", "empty"]
@@ -114,7 +114,7 @@ class Style:
     def usual(self) -> bool:
         """Return True if all tags are already in the spelling that `schemes` reads."""
         letters = self.kind == "letters" and self.separator == "-" and not self.upper
-        return self.outside == "O" and (letters or self.kind in ("types", "empty"))
+        return self.outside == "O" and (letters or self.kind == "types")
 
     @property
     def entities(self) -> bool:
@@ -147,6 +147,9 @@ class Style:
             return self.inner.canonical(found.group(1)) if found else "O"
         if tag == self.outside:
             return "O"
+        if self.kind == "empty":  # The sample had no entity, so the file's spelling is only known from this tag.
+            letter, _, name = _split(tag, "letters")
+            return _joined(letter, name, replace(self, upper=letter.islower())) or tag
         if self.kind in ("letters", "suffix"):
             return _joined(*_parts(tag, self.kind), self) or tag
         if self.kind == "untyped" and tag.upper() in _LETTERS:

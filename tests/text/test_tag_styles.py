@@ -125,3 +125,11 @@ def test_chunks_and_roles_are_syntax(types: set[str]) -> None:
     style = style_of({"O": 9, **{f"B-{kind}": 2 for kind in types}})
     assert style is not None
     assert style.syntax
+
+
+@pytest.mark.parametrize("outside", ["O", "o"])
+def test_tags_after_a_sample_without_entities_are_read_in_their_own_spelling(outside: str) -> None:
+    style = style_of({outside: 1000})
+    assert style is not None
+    assert style.sentence(["b-per", "i-per", outside]) == ["B-PER", "I-PER", "O"]
+    assert style.sentence(["B_PER", "M.LOC", "B-PER", "PERSON", outside]) == ["B-PER", "I-LOC", "B-PER", "PERSON", "O"]
