@@ -67,7 +67,7 @@ def _taggers(row: ArmRow) -> list[str]:
     The ids of runs are not enough. For `none` and `vectors:SOURCE`, one run trains the taggers of all seeds, so an
     experiment with a further seed, or with a further test set, trains the earlier taggers again in another run.
     """
-    keys = []
+    keys = list[str]()
     for run_id in row.finetunes:
         try:
             config = dict(store().get(run_id).manifest.config)

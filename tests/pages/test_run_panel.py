@@ -146,6 +146,17 @@ def test_no_results_of_a_failed_run_are_announced_after_its_corpus_was_removed(
     assert "The results are shown" not in page_text
 
 
+def test_a_stopped_run_whose_corpus_was_removed_promises_no_resume(
+    selection: Callable[..., Run], made: dict[str, Corpus]
+) -> None:
+    run = selection(STARTED, ("cancelled", {}), active=False)
+    assert "Resume continues" in texts(opened_on(SELECTION, run.id))
+    corpora.remove(made["task"].fingerprint)
+    page_text = texts(opened_on(SELECTION, run.id))
+    assert "The run cannot be resumed or repeated." in page_text
+    assert "Resume continues" not in page_text
+
+
 def test_a_run_on_a_cluster_can_be_resumed_elsewhere(
     selection: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,8 +53,13 @@ def ending(run: Run, state: RunState) -> str:
 
 
 def stopped(run: Run) -> str:
-    """Return a text that says what a stopped run has kept and what Resume does."""
+    """Return a text that says what a stopped run has kept and what Resume does.
+
+    If corpora were removed, the run cannot be resumed (see `removed`), so the text only names a model that was kept.
+    """
     kind, asked = run.manifest.kind, "Stopped at your request."
+    if results.removed_inputs(run.id):
+        return f"{asked}{_best(run)}"
     if kind == "add":
         return f"{asked} Nothing was added. Resume starts from the beginning."
     if kind == "intake":
@@ -65,13 +70,18 @@ def stopped(run: Run) -> str:
         part = runs.state(run.id).part
         of = f"The {part.number - 1:,} finished of {part.of:,} parts are kept" if part else "Finished parts are kept"
         return f"{asked} {of}, and Resume continues from there. A verdict needs all parts."
-    step, model = training.left_behind(run.id)
+    step, _ = training.left_behind(run.id)
     if step is None:
         kept = "No checkpoint was written yet, so Resume starts this training again. Earlier finished parts are kept."
     else:
         kept = f"The checkpoint of step {step:,} is kept. Resume continues from it, and the curve continues too."
-    best = "" if model is None else f" The best model so far is ready to use, in {plain(str(model))}."
-    return f"{asked} {kept}{best}"
+    return f"{asked} {kept}{_best(run)}"
+
+
+def _best(run: Run) -> str:
+    """Return a sentence that names the model that a stopped training has kept; "" if there is none."""
+    model = training.left_behind(run.id)[1] if run.manifest.kind in ("pretrain", "finetune") else None
+    return "" if model is None else f" The best model so far is ready to use, in {plain(str(model))}."
 
 
 def removed(run_id: str) -> str:
