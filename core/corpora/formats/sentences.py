@@ -452,6 +452,7 @@ def _readings(text: str) -> Iterator[Reading]:
         yield _counted(text, [int(char != "\r" or text[i + 1 : i + 2] != "\n") for i, char in enumerate(text)])
     elif "\n" in text:  # a tool may count \n as \r\n
         yield _counted(text, [1 + (char == "\n") for char in text])
+    yield lambda offset: offset - 1 if 1 <= offset <= len(text) + 1 else -1  # a tool may count a byte order mark
 
 
 def _characters(text: str) -> Reading:
