@@ -33,6 +33,7 @@ _BINARY = (
 )
 _DIALOGUE = "its offsets count within the paragraphs of a dialogue, not within a text; use the tag Text in Label Studio"
 ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20}://|/data/)\S+")  # matches an address in place of a text
+_INCOMPLETE = "an annotation without a start, an end and a type; name its fields start, end and label"
 _LIST, _ENTITIES = re.compile(r"\[.*\]", re.DOTALL), re.compile(r"\{\s*[\"']entities[\"'].*\}", re.DOTALL)
 # Views of Prodigy in which an answer is about one span, not about the whole text.
 _BINARY_VIEWS = ("ner", "binary")
@@ -333,9 +334,9 @@ def marks_of(items: Sequence[object], text: str, line: int, ledger: Ledger) -> t
         if isinstance(start, str) and isinstance(kind, str) and is_markup([item]):
             marks += by_text(item, kind, text)
             continue
-        start, end = _number(start), _number(end)
+        start, end = number(start), number(end)
         if not _whole(start) or not _whole(end) or not isinstance(kind, str):
-            ledger.reject_span(line, "an annotation without a start, an end and a type", str(item))
+            ledger.reject_span(line, _INCOMPLETE, str(item))
             lost.append((0, len(text)))
             continue
         marks.append(Mark(((start, end),), kind, quote if isinstance(quote, str) else None))
@@ -368,10 +369,10 @@ def is_usable(item: object) -> bool:
     start, end, kind, _ = parts_of(item)
     kinds = kind if isinstance(kind, list) and kind else [kind]
     named = all(isinstance(each, str) and each for each in kinds)
-    return _whole(_number(start)) and _whole(_number(end)) and named
+    return _whole(number(start)) and _whole(number(end)) and named
 
 
-def _number(value: object) -> object:
+def number(value: object) -> object:
     """Convert a decimal string, or a float without decimals (from pandas), to an int; return other values unchanged."""
     if isinstance(value, float):
         return int(value) if value.is_integer() else value

@@ -15,7 +15,7 @@ from core.corpora.annotators import is_annotator
 from core.corpora.formats.annotated import SPANS, TEXTS, why_no_spans, with_lists
 from core.corpora.formats.conll import looks_like_columns, looks_like_conll
 from core.corpora.formats.documents import document_format, is_document, sheet_rows
-from core.corpora.formats.fields import fields_of, span_fields
+from core.corpora.formats.fields import fields_of, one_per_row, span_fields
 from core.corpora.formats.folders import COLUMN_SUFFIXES, is_brat
 from core.corpora.formats.ledger import NAMES, RECORDS, Fields, Ledger, ReadOptions, Record
 from core.corpora.formats.name_lists import ENDINGS
@@ -177,6 +177,7 @@ def _text_table(
     if container == "tsv" and options.format == "auto" and options.text_column is None and _is_columns(path, options):
         return FileKind("conll", "conll", options.encoding)  # the CoNLL reader then asks the user for the tag column
     text_column = options.text_column or guess_text_column(columns, rows)
+    name = {"arrow": "parquet", "json": "jsonl"}.get(container, container)
     nested = any(isinstance(value, list | Mapping) for row in rows for value in row.values())
     if nested and not options.text_column and text_column and _single_words(text_column, rows):
         text_column = None
@@ -185,7 +186,13 @@ def _text_table(
         within = " If the text is within lists or objects, save JSON lines with text and label ([[start, end, type]])."
         advice = f"Choose the text column.{within if nested else ''}"
         raise OptionsError(path.name, 1, f"{problem}; its columns are {', '.join(columns[:20]) or 'none'}. {advice}")
-    name = {"arrow": "parquet", "json": "jsonl"}.get(container, container)
+    if options.format not in _TABLES and one_per_row(text_column, rows):
+        raise OptionsError(
+            path.name,
+            1,
+            f"it has one mention per row. Save one row per text, with its mentions as a list [[start, end, type]] in a"
+            f" column label, or read only the texts with --format {'xlsx' if container == 'xlsx' else name}.",
+        )
     named = (text_column, options.doc_column or _usual_doc(columns, (text_column,)), options.group_column)
     placed = placed and text_column not in PLACE
     others = _others(rows, *named, *(PLACE if placed else ()))

@@ -6,7 +6,7 @@ The choice is made once per file. If it were made per row, some rows of a file w
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from core.corpora.formats.annotated import ADDRESS, SPANS, TEXTS, answers_of, is_usable, parts_of, texts_of
+from core.corpora.formats.annotated import ADDRESS, SPANS, TEXTS, answers_of, is_usable, number, parts_of, texts_of
 from core.corpora.formats.ledger import Fields
 from core.corpora.formats.tool_rows import argilla_answers, argilla_texts
 from core.errors import OptionsError
@@ -60,6 +60,15 @@ def span_fields(rows: Sequence[Row]) -> list[str]:
     return found
 
 
+def one_per_row(column: str, rows: Sequence[Row]) -> bool:
+    """Return True if each row has one span, whose start, end and type are in columns of their own.
+
+    column: column of the texts.
+    """
+    texts = [(row, text) for row in rows if isinstance(text := row.get(column), str)]
+    return len(texts) > 1 and all(is_usable(row) and _is_aligned(row, text) for row, text in texts)
+
+
 def _texts(row: Row) -> dict[str, str]:
     return {name: value for name, value in row.items() if isinstance(value, str)}
 
@@ -78,7 +87,7 @@ def _usual_text(rows: Sequence[Row]) -> bool:
 
 def _is_aligned(item: object, text: str) -> bool:
     """Return True if an annotation begins and ends with a word of an ASCII text, or if it is within any other text."""
-    start, end, _, _ = parts_of(item)
+    start, end = map(number, parts_of(item)[:2])
     if not isinstance(start, int) or not isinstance(end, int) or not 0 <= start < end <= len(text):
         return False
     borders = (text[start - 1 : start + 1] if start else "", text[end - 1 : end + 1])
@@ -100,9 +109,14 @@ def _text_field(rows: Iterable[tuple[Mapping[str, str], Sequence[object]]]) -> s
 
 
 def _fit(item: object, text: str) -> int:
-    """Return 2 if an annotation fits a text, 1 if only its quoted text occurs there, else 0."""
-    start, end, _, quote = parts_of(item)
-    placed = isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= len(text)
-    if not isinstance(quote, str):
-        return 2 * placed
-    return (placed and text[start:end] == quote) + (quote in text)
+    """Return how well an annotation fits a text, from 0 to 4.
+
+    A span that quotes the text counts 2 more than another one, and so does one that begins and ends with a word.
+    """
+    start, end = map(number, parts_of(item)[:2])
+    quotes = [value for value in item.values() if isinstance(value, str)] if isinstance(item, Mapping) else []
+    if not isinstance(start, int) or not isinstance(end, int):  # the path of an element in HTML
+        return any(quote in text for quote in quotes if len(quote) > 1)
+    if not 0 <= start < end <= len(text):
+        return 0
+    return 2 * (text[start:end] in quotes) + 2 * _is_aligned(item, text)

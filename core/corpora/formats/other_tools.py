@@ -198,14 +198,17 @@ def _cluener(record: Row) -> Iterator[Row]:
 
 
 def _gate(record: Row) -> Iterator[Row]:
-    """Convert a record of GATE: `text`, and `entities` as {type: [{indices: [start, end]}]}, as in Twitter's JSON."""
+    """Convert a record of GATE: `text`, and `entities` as {type: [{indices: [start, end]}]}, as in Twitter's JSON.
+
+    Own scripts write {type: [[start, end]]}.
+    """
     text, entities = record["text"], record["entities"]
     if not isinstance(text, str) or not isinstance(entities, Mapping):
         return
     spans = list[object]()
     for kind, mentions in entities.items():
         for mention in mentions if isinstance(mentions, list) else (None,):
-            place = mention.get("indices") if isinstance(mention, Mapping) else None
+            place = mention.get("indices") if isinstance(mention, Mapping) else mention
             spans.append([*place, kind] if isinstance(place, list) and len(place) == 2 else None)
     yield _row(record, text, spans, "text", "entities")
 

@@ -391,7 +391,7 @@ def as_row(value: object) -> Mapping[str, object] | None:
     """Return a JSON value as a row; None if it cannot be a row.
 
     A row is an object, a string, or a pair [text, {"entities": entities}] or [text, {"spans": {name: spans}}], as spaCy
-    writes it.
+    writes it, or a list of pairs [token, tag].
     """
     if isinstance(value, dict):
         return value
@@ -403,7 +403,14 @@ def as_row(value: object) -> Mapping[str, object] | None:
             groups = (notes or {}).get("spans")  # {name of a group: spans}, for spaCy's spancat
             own = {"spans": groups} if isinstance(groups, dict) else {}
             return {"text": text, "ents": (notes or {}).get("entities"), **own}
+    if isinstance(value, list) and value and all(map(_is_tagged, value)):
+        return {"tokens": [pair[0] for pair in value], "ner_tags": [pair[-1] for pair in value]}
     return None
+
+
+def _is_tagged(value: object) -> bool:
+    """Return True for a token and its tag in a list, perhaps with other strings such as a part of speech between."""
+    return isinstance(value, list) and len(value) > 1 and all(isinstance(each, str) for each in value)
 
 
 class _Feed:
