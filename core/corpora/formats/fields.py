@@ -55,7 +55,9 @@ def span_fields(rows: Sequence[Row]) -> list[str]:
         usable = [(texts, item) for texts, items in pairs for item in items if is_usable(item)]
         n = sum(len(items) for _, items in pairs)
         aligned = sum(any(_is_aligned(item, text) for text in texts.values()) for texts, item in usable)
-        if usable and len(usable) >= _ALIGNED * n and aligned >= _ALIGNED * n:
+        # Segments of speech and sections of a document cover their texts. They are no mentions.
+        whole = sum(any(_covers(item, text) for text in texts.values()) for texts, item in usable)
+        if usable and min(len(usable), aligned) >= _ALIGNED * n and whole <= n / 2:
             found.append(name)
     return found
 
@@ -83,6 +85,11 @@ def _usual(row: Row) -> list[object]:
 
 def _usual_text(rows: Sequence[Row]) -> bool:
     return any(isinstance(row.get(name), str) for row in rows for name in TEXTS)
+
+
+def _covers(item: object, text: str) -> bool:
+    start, end = map(number, parts_of(item)[:2])
+    return start == 0 and isinstance(end, int) and end >= len(text.rstrip())
 
 
 def _is_aligned(item: object, text: str) -> bool:

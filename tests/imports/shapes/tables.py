@@ -295,6 +295,9 @@ SHAPES = (
     Shape("segments-of-speech", "Transcripts: start and end in seconds, and a label; they are no spans of the text",
         {"talk.csv": written([("start", "end", "text", "label"),
             *((3 * n, 3 * n + 2, c.text, "clerk") for n, c in enumerate(ENGLISH))])}, read_right(ENGLISH, labelled=False)),
+    Shape("segments-in-a-list", "Transcripts: segments that cover the whole text are no mentions",
+        {"talk.jsonl": as_jsonl({"text": c.text, "segments": [{"start": 0, "end": len(c.text), "type": "speech"}]}
+            for c in ENGLISH)}, read_right(ENGLISH, labelled=False)),
     Shape("pairs-by-type", "Own scripts: entities by type, as pairs of start and end",
         {"train.jsonl": as_jsonl({"text": c.text,
                 "entities": {kind: [[s, e] for s, e, k in c.spans if k == kind] for kind in ("PER", "LOC", "ORG")}}
