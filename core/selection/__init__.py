@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from core.config import Config
+from core.config import Config, fields_with
 from core.errors import ConfigError
 from core.selection.base import Strategy
 from core.selection.strategies.baselines import LengthMatchedRandom, Random
@@ -47,7 +47,12 @@ def make_strategy(name: str, options: Mapping[str, object], seed: int) -> Strate
 
 def strategy_options(name: str, options: Mapping[str, object]) -> Config:
     """Check the options of a strategy and return them. Errors: ConfigError for an unknown name or option."""
-    checked = _known(name).Options.parse(dict(options))
+    own = _known(name).Options
+    may = [key for key in own.model_fields if key not in fields_with(own, "hidden")]
+    if wrong := [key for key in options if key not in own.model_fields]:
+        has = f"choose among {', '.join(may)}" if may else "it has none"
+        raise ConfigError(f"strategy {name}: {wrong[0]!r} is not an option of this strategy; {has}.")
+    checked = own.parse(dict(options))
     for other in STRATEGIES[name].others(checked):
         if _known(other).others(_known(other).Options()):
             raise ConfigError(f"strategy {name}: {other} itself uses ranks of other strategies; give a different one.")
