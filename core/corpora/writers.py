@@ -7,7 +7,7 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
@@ -76,6 +76,10 @@ _Values = dict[str, object]
 _ENDING = re.compile(r"\.[A-Za-z]\w*")
 # A spreadsheet computes a cell that begins with one of these characters (OWASP, CSV injection).
 _CELL_START = re.compile(r"(^|;\s*+)(?=[=+\-@\t\r\n＝＋－＠])")
+
+
+CARD = "---\nconfigs:"  # beginning of the README.md of an exported folder
+MODEL_CARD = "---\n"  # beginning of the README.md of a model
 
 
 def format_of(path: Path) -> Format:
@@ -209,10 +213,20 @@ def write_card(folder: Path, *, data_file: str, title: str, about: Mapping[str, 
     columns = "" if data_file.endswith(".txt") else legend
     card = folder / "README.md"
     # JSON is valid YAML, so file names that are quoted as in JSON are correct in the YAML header.
-    text = f"---\nconfigs:\n- {header}\n---\n\n# {_cell(title)}\n\n| what | value |\n|---|---|\n{table}{columns}"
+    text = f"{CARD}\n- {header}\n---\n\n# {_cell(title)}\n\n| what | value |\n|---|---|\n{table}{columns}"
     with _replacing(card) as out:
         out.write(text.encode())
     return card
+
+
+def spare_readme(folder: Path, begins: str = CARD) -> None:
+    """Refuse a folder with a README.md that Winnow did not write, because an export would replace it.
+
+    begins: text with which the README.md of the export begins. Errors: ConfigError.
+    """
+    with suppress(OSError), (folder / "README.md").open("rb") as card:
+        if card.read(len(begins)) != begins.encode():
+            raise ConfigError(f"output: {folder} has a README.md, which would be replaced; give another folder.")
 
 
 def _cell(value: object) -> str:

@@ -9,7 +9,7 @@ import click
 from core.cli.options import FILE, config_options, given
 from core.cli.terminal import artifact, echo, echo_json, finish, json_option, note_spoilt, progress, report
 from core.corpora import remote
-from core.corpora.writers import Format, format_of
+from core.corpora.writers import Format, format_of, spare_readme
 from core.errors import ConfigError
 from core.explore import regions
 from core.explore import view as maps
@@ -86,8 +86,9 @@ def select(
     --option NAME=VALUE sets a strategy's own option (`--option query=k-means`).
     --where year=2019 scores only the domain corpus's sentences of that year, stored as a separate corpus.
     """
-    if output and not format:  # refuse an unwritable format before hours of work
-        format_of(Path(remote.named(output)))
+    # Refuse an unwritable format, and a folder with another README.md, before hours of work.
+    if output and (format or format_of(Path(remote.named(output)))) == "folder" and not remote.is_address(output):
+        spare_readme(Path(output))
     if output and remote.is_address(output):
         remote.reach(output)
     options = given(values, KINDS["select"].config)

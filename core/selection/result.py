@@ -20,7 +20,7 @@ from core.corpora.columns import kept_names, value_names
 from core.corpora.corpus import BLOCK, Corpus
 from core.corpora.hygiene import FLAGS, Audit
 from core.corpora.library import Library
-from core.corpora.writers import Format, Row, format_of, further_names, write_card, write_selection
+from core.corpora.writers import Format, Row, format_of, further_names, spare_readme, write_card, write_selection
 from core.errors import ConfigError
 from core.files import read_back
 from core.importing.result import read_audit
@@ -284,7 +284,8 @@ class Scored:
         """Write S_C as txt, jsonl, parquet or csv, or into a folder that `datasets.load_dataset` reads.
 
         edits: hand edits that `chosen` contains, for the card of a folder. format: default is that of the suffix.
-        Errors: ConfigError for an unknown suffix, PathError if the file cannot be written.
+        Errors: ConfigError for an unknown suffix, and for a folder with another README.md; PathError if the file
+        cannot be written.
         """
         format, kept = format or format_of(path), kept_names(self.domain)
         names = further_names(value_names(self.domain), kept)
@@ -292,6 +293,7 @@ class Scored:
         if format != "folder":
             write_selection(rows, path, format, kept=kept, more=more)
             return
+        spare_readme(path)
         write_selection(rows, path / _SELECTED, kept=kept, more=more)
         write_card(
             path,

@@ -13,6 +13,7 @@ import click
 from core.cli.options import CORPUS, FILE, FOLDER, config_options, given, several
 from core.cli.terminal import Write, artifact, echo, echo_json, finish, json_option, progress, report
 from core.corpora.readers import ReadReport
+from core.corpora.writers import MODEL_CARD, spare_readme
 from core.dictionary.cli import list_option, with_lists
 from core.errors import ConfigError, CorpusError
 from core.experiment import deliver, results
@@ -60,6 +61,8 @@ def pretrain(choice: str | None, output: str | None, run_anyway: bool, as_json: 
     if rank():
         on_device.train_along(home(), KINDS)
         return
+    if output:  # before hours of work
+        spare_readme(Path(output), MODEL_CARD)
     if choice:
         sealed = selections.seal(choices.find(choice).id).fingerprint
         values |= {"corpora": (*cast("tuple[str, ...]", values["corpora"]), sealed)}
@@ -112,6 +115,9 @@ def finetune(
     if rank():
         on_device.train_along(home(), KINDS)
         return
+
+    if output:  # before hours of work
+        spare_readme(Path(output), MODEL_CARD)
 
     def write(run: Run, output: str) -> Mapping[str, str]:
         deliver.copy_model(run.id, Path(output), rare=not without_rare_words)

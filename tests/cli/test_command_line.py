@@ -102,6 +102,39 @@ def test_a_selection_reuses_runs_and_scores_and_exports_every_format(
     assert (tmp_path / "folder" / "README.md").exists()
 
 
+def test_a_readme_that_an_export_did_not_write_is_never_replaced(
+    command: Command, piles: tuple[Path, Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "README.md").write_text("# My notes\n")
+    task, domain = piles
+    words = ["select", "--task", task, "--domain", domain, "--strategy", "random", "--budget", "5", "--output", folder]
+    trained = [("finetune", "--train", task, "--dev", task), ("pretrain", "--corpus", task)]
+    for typed in (words, *([*each, "--output", folder] for each in trained)):
+        code, _, said = command(*typed)
+        assert (code, "has a README.md, which would be replaced" in said) == (2, True), said
+    assert runs.listed() == [], "refused before the first run"
+    assert [(file.name, file.read_text()) for file in folder.iterdir()] == [("README.md", "# My notes\n")]
+    (folder / "README.md").unlink()
+    assert [command(*words)[0] for _ in range(2)] == [0, 0]  # an earlier export may be replaced
+    (folder / "README.md").write_text("# My notes\n")
+    assert command("export", runs.listed("select")[0].id, "--output", folder)[0] == 2
+    assert (folder / "README.md").read_text() == "# My notes\n"
+
+
+def test_an_unknown_option_of_a_strategy_is_named_with_those_that_it_has(command: Command, seal: Seal) -> None:
+    seal(contracts(40, seed=1), "task")
+    seal(kitchen(60), "domain")
+    for strategy, option, says in (
+        ("knn", "seed=3", "strategy knn: 'seed' is not an option of this strategy; choose among neighbours"),
+        ("random", "seed=3", "strategy random: 'seed' is not an option of this strategy; it has none."),
+    ):
+        words = ("--task", "task", "--domain", "domain", "--strategy", strategy, "--option", option)
+        code, _, said = command("select", *words)
+        assert (code, says in said) == (2, True), said
+
+
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
 def test_document_group_and_further_columns_survive_selection_and_export(
     command: Command, home: Path, tmp_path: Path, ending: str
