@@ -228,11 +228,17 @@ def _flags(role: str) -> None:
     result = read_result(run, AuditResult)
     rows = [{"n": n, "flag": FLAG_WORDS[flag]} for flag, n in result.flags.items()]
     table(rows, {"n": "Sentences", "flag": "Flagged as"}, "Flagged sentences")
+    explored = role == "domain"  # Explore shows duplicates in the domain corpus only.
     if result.flags["near_duplicate"]:
         kinds = " and ".join(f"{n:,} {NEAR_WORDS[kind]}" for kind, n in result.near_rules.items() if n)
-        st.caption(f"Of the near duplicates, {kinds}. Explore shows them and the words that differ.")
+        st.caption(
+            f"Of the near duplicates, {kinds}.{' Explore shows them and the words that differ.' if explored else ''}"
+        )
     if result.flags["leak"] and (twice := corpora.leaks_flagged_twice(run.id)):
-        st.caption(f"Of the leaks, {twice:,} are duplicates too. Selection and Explore count them only as leaks.")
+        st.caption(
+            f"Of the leaks, {twice:,} {'is a duplicate' if twice == 1 else 'are duplicates'} too."
+            f"{' Selection and Explore count them only as leaks.' if explored else ''}"
+        )
     if not options["held_out"]:
         st.caption("There is no dev or test set yet, so test leaks were not checked.")
 

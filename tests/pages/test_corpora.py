@@ -313,3 +313,22 @@ def test_the_roles_of_a_division_are_given_and_undone_together(seal: Seal) -> No
     app.button(key="corpora.split.roles").click().run()
     assert not app.error
     assert {corpora.find(mark).name for mark in corpora.roles().values()} == {"new-train", "new-dev", "old-test"}
+
+
+def test_only_the_domain_corpus_sends_readers_to_explore_for_duplicates(seal: Seal) -> None:
+    lines = [f"The tenant of house number {i} shall pay the rent on the first day of month {i} ." for i in range(30)]
+    held = [lines[0].replace("shall", "must")]
+    pile = [*lines, *held, *(f"{text} " for text in held)]
+    made = {"task": seal(pile, "task"), "domain": seal([*pile, "A sentence more ."], "domain")}
+    made["test"] = seal(held, "test", labelled=True)
+    explore = ("Explore shows them and the words that differ", "Selection and Explore count them only as leaks")
+    for role in ("task", "domain", "test"):
+        corpora.set_role(role, made[role].fingerprint)
+    audit(made["task"].fingerprint, made["test"].fingerprint)
+    shown = texts(opened(CORPORA))
+    assert "Of the near duplicates" in shown
+    assert "Of the leaks" in shown
+    assert [words for words in explore if words in shown] == []
+    audit(made["domain"].fingerprint, made["test"].fingerprint)
+    shown = texts(opened(CORPORA))
+    assert [shown.count(words) for words in explore] == [1, 1]
