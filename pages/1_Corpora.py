@@ -45,6 +45,8 @@ NEAR_WORDS = {
 }
 WORDS = (terms.TASK, terms.DOMAIN, terms.LABELS, terms.TRAIN, terms.DEV, terms.TEST, terms.LEAK, terms.TOKEN)
 
+UNDO = "corpora.undo.drawn"  # session key: roles before and after the change that the button to undo it names
+
 ALL = "corpora.all"  # session key of the switch that lists more than `FEW` corpora
 
 # number of corpora made by Winnow that are listed at first, because a browser takes long to draw hundreds of rows
@@ -119,6 +121,8 @@ def _check() -> None:
 def _undo() -> None:
     """Draw the button that undoes the last change of roles, and list the roles that it would change."""
     former, now = corpora.former_roles(), corpora.roles()
+    # Another tab may have changed roles since this tab drew the button. A press must not undo a change not shown here.
+    drawn, st.session_state[UNDO] = st.session_state.get(UNDO), (former, now)
     # Roles were never changed, or no corpus had a role before the last change.
     if not former:
         return
@@ -132,7 +136,8 @@ def _undo() -> None:
     )
     st.caption(f"Undo: {plain('; '.join(changes))}.")
     if undone:
-        corpora.undo_roles()
+        if drawn == (former, now):
+            corpora.undo_roles()
         st.rerun()
 
 

@@ -98,7 +98,14 @@ def test_second_drop_adds_sources_and_replaces_only_the_chosen_role(home: Path) 
     assert "pile (300 sentences)" in unescape(texts(app))  # the corpus that it replaces
     press(app, "corpora.use")
     assert corpora.find(corpora.roles()["domain"]).name == "y"
+    other = opened(CORPORA)  # a second tab
     press(app, "corpora.undo")
+    assert corpora.roles() == before
+    press(other, "corpora.undo")  # It still names the change that the first tab has undone.
+    assert corpora.roles() == before
+    press(other, "corpora.undo")
+    assert corpora.find(corpora.roles()["domain"]).name == "y"
+    press(other, "corpora.undo")
     assert corpora.roles() == before
     assert {"x", "y"} <= {corpus.name for corpus in corpora.listed()}
 
