@@ -73,6 +73,11 @@ def _label_studio(sentence: Sentence, spans: list[Span], labelled: bool) -> dict
     return {**data, "predictions": [{"result": found}] if found else []}
 
 
+def brat_type(type: str) -> str:
+    """Return a type as files for brat spell it, with underscores, because a blank ends a type there."""
+    return "_".join(type.split())
+
+
 def _brat(sentences: Sequence[Sentence], spans: Sequence[list[Span]]) -> bytes:
     """Return a zip file with two files per sentence: 0001.txt (text) and 0001.ann (entities)."""
     digits = len(str(len(sentences)))
@@ -80,7 +85,7 @@ def _brat(sentences: Sequence[Sentence], spans: Sequence[list[Span]]) -> bytes:
         for number, (sentence, found) in enumerate(zip(sentences, spans, strict=True), 1):
             name = str(number).zfill(digits)
             marks = (
-                f"T{i}\t{type} {start} {end}\t{sentence.text[start:end]}\n"
+                f"T{i}\t{brat_type(type)} {start} {end}\t{sentence.text[start:end]}\n"
                 for i, (start, end, type) in enumerate(found, 1)
             )
             # `ZipInfo` has a fixed date, so that the same sentences always give the same bytes.

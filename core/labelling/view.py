@@ -203,15 +203,17 @@ def _import(run_id: str, path: Path, options: ReadOptions, annotator: str, found
     places = {task.sentence.id: place for place, task in enumerate(sentences)}
     alike = _without_blanks(sentences)
     suggestions = [tuple(sorted(task.sentence.entities or ())) for task in sentences]
-    new: dict[int, tuple[Entity, ...]] = {}
-    report = ReadReport()
+    known, new, report = types(run_id), dict[int, tuple[Entity, ...]](), ReadReport()
+    # Files for brat have underscores for the blanks of a type.
+    spelt = {tasks.brat_type(name): name for name in known} | {name: name for name in known}
     for row in readers.read(path, options, report=report):
         if row.entities is None:
             continue
         if (place := places.get(row.id, alike.get("".join(row.text.split())))) is None:
             found.unknown.add(row.id)
         else:
-            new[place] = tuple(_recut(row, sentences[place].sentence).entities or ())
+            found_here = _recut(row, sentences[place].sentence).entities or ()
+            new[place] = tuple(replace(each, type=spelt.get(each.type, each.type)) for each in found_here)
     unread = [problem for problem in report.problems if problem.kind in ("rejected", "span")]
     found.unread |= {f"line {one.line}: {one.reason}" if one.line else one.reason: None for one in unread}
     before = answered(run_id).of(annotator).latest

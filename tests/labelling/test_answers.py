@@ -427,11 +427,14 @@ def test_agreement_is_f1_of_entities_and_kappa_of_tokens() -> None:
 
 @pytest.mark.parametrize("tool", tasks.ENDINGS)
 def test_labels_that_are_exported_and_imported_again_are_the_same(
-    queued: str, tool: str, tmp_path: Path, command: Command
+    queued: str, tool: str, tmp_path: Path, seal: Seal, command: Command
 ) -> None:
     with pytest.raises(ConfigError, match="No sentence is labelled"):
         view.export_labelled(queued, tmp_path / "none", tool)
-    view.answer(queued, [sent(0, 0, (1, 3, "PARTY"), (4, 5, "SUM")), sent(1, 1, (0, 1, "PARTY")), sent(2, 3)])
+    dates = [sentence("Signed in May .", [(2, 3, "Agreement Date")])]
+    corpora.set_role("dev", seal(dates, "dates", labelled=True).fingerprint)
+    labels = [(1, 3, "PARTY"), (4, 5, "Agreement Date")]
+    view.answer(queued, [sent(0, 0, *labels), sent(1, 1, (0, 1, "PARTY")), sent(2, 3)])
     before = view.answered(queued).labelled
     file = tmp_path / f"labelled{tasks.ENDINGS[tool]}"
     code, _, problem = command("label", "export", queued, "--tool", tool, "--output", file)
