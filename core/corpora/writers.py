@@ -148,7 +148,7 @@ def write_corpus(
     """
     if path.suffix.lower() == ".conll":
         return write_conll(sentences, path)
-    format = format_of(path)
+    format = FORMATS.get(path.suffix.lower(), "folder")  # "folder" stands for no format
     if format == "folder" or (labelled and format == "csv"):
         why = "cannot hold labels" if labelled and format == "csv" else "names no format"
         endings = ".jsonl, .parquet or .conll" if labelled else ", ".join(FORMATS)

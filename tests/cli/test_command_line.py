@@ -179,6 +179,8 @@ def test_labels_survive_an_export_of_a_corpus(command: Command, home: Path, tmp_
     code, _, err = command("corpus", "export", "labels", "--output", tmp_path / "out.csv")
     assert code == 2
     assert "cannot hold labels; give it the extension .jsonl, .parquet or .conll" in err
+    code, _, err = command("corpus", "export", "labels", "--output", tmp_path / "out.docx")
+    assert (code, "'out.docx' names no format; give it the extension .jsonl, .parquet or .conll." in err) == (2, True)
 
 
 @pytest.mark.parametrize(
