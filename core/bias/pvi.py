@@ -70,8 +70,8 @@ def groups(mentions: Sequence[Instance], by: Group, folds: int) -> tuple[IntArra
     """Return the group of each mention, `(n,)` from 0, and the kind of group.
 
     by: "" groups by document if every document is known and there are at least `folds` documents, else by sentence.
-    With "document", a mention whose document is unknown is grouped by its sentence. Equal sentences are then in one group
-    only within a document, because a phrase that many documents share would join them all.
+    With "document", a mention whose document is unknown is grouped by its sentence. Equal sentences are then in one
+    group only within a document, because a phrase that many documents share would join them all.
     """
     documents = [mention.sentence.doc for mention in mentions]
     known = None not in documents and len(set(documents)) >= folds
