@@ -29,8 +29,8 @@ from core.runs.run import Run
 from core.selection import cascade, insights, select
 from core.selection import view as selections
 from core.selection.result import ScoreResult, SelectResult
-from tests.conftest import Command, Seal, sentence
-from tests.homes import executed
+from tests.conftest import Command, Seal, sealer, sentence
+from tests.homes import Homes, Names, done, executed
 
 N = 5_000
 OPTIONS = {"task": "task", "domain": "domain", "encoder": "tiny", "precision": "fp32", "budget": "30%", "keep": ()}
@@ -45,12 +45,22 @@ def sentences(n: int, seed: int, least: float = 0.0) -> list[str]:
     return [" ".join(rng.choice(halves[rng.random() > share]) for _ in range(9)) for share in shares]
 
 
-@pytest.fixture
-def corpora(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seal T_C and D_C, and cut D_C into several chunks."""
+def shorten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut D_C into several chunks."""
     monkeypatch.setattr(cascade, "FITTED", 150)
     monkeypatch.setattr(cascade, "EMBEDDED", 500)
     monkeypatch.setattr(cascade, "CHUNK", 2_000)
+
+
+@pytest.fixture
+def corpora(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seal T_C and D_C, and cut D_C into several chunks."""
+    shorten(monkeypatch)
+    fill(seal)
+
+
+def fill(seal: Seal) -> None:
+    """Seal T_C and D_C."""
     seal(sentences(60, 1, 0.9), "task")
     seal([*sentences(N - 1, 2), ""], "domain")
 
@@ -220,11 +230,20 @@ def test_static_vectors_are_made_from_other_sentences_than_the_bound(
     assert texts["rows"] >= texts["fitted"] | texts["trial"]
 
 
+def build_quick(home: Path) -> Names:
+    with pytest.MonkeyPatch.context() as patch:
+        shorten(patch)
+        patch.setattr(cascade, "WORTH", 1.0)
+        fill(sealer(home))
+        return {"quick": done("select", OPTIONS, cascade=True, options={"sample": 1000})}
+
+
 @pytest.fixture
-def quick(corpora: None, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return a selection by a cascade, by the default strategy."""
+def quick(homes: Homes, home: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a selection by a cascade, by the default strategy, from a prepared home."""
+    shorten(monkeypatch)
     monkeypatch.setattr(cascade, "WORTH", 1.0)
-    return executed("select", OPTIONS, cascade=True, options={"sample": 1000})
+    return runs.get(homes.copy(build_quick, home)["quick"])
 
 
 def test_the_run_says_what_was_embedded_and_refuses_what_its_scores_do_not_serve(quick: Run) -> None:

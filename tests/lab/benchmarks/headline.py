@@ -27,7 +27,7 @@ from scipy.stats import nct
 from scipy.stats import t as student
 
 from core.stats import sequential
-from core.stats.bootstrap import compare
+from core.stats.bootstrap import Difference, compare
 from core.stats.pooled import Estimate, pooled
 from core.stats.power import power
 from core.stats.spread import of_estimate
@@ -60,27 +60,36 @@ class Row:
 
 
 def rows() -> dict[tuple[str, str, str], Row]:
-    """Return {(ground, variant, compared with): row}."""
-    grounds: dict[str, dict[str, list[dict[str, object]]]] = defaultdict(lambda: defaultdict(list))
+    """Return {(ground, variant, compared with): row}. The ground `all` is all corpora, with equal weights.
+
+    The power of `all` is computed for replicates that share nothing.
+    """
+    lines: dict[str, list[dict[str, object]]] = defaultdict(list)
+    members: dict[str, list[str]] = defaultdict(list)
     for line in map(json.loads, LINES.read_text(encoding="utf-8").splitlines()):
-        grounds[line["settings"].get("ground", "crossner")][line["corpus"]].append(line)
-    # All five corpora, with equal weights. Its power is computed for replicates that share nothing.
-    grounds["all"] = {corpus: found for each in list(grounds.values()) for corpus, found in each.items()}
-    pairs = ((CLAIM, CONTROL), (CLAIM, NONE), (CONTROL, NONE))
-    return {
-        (name, *pair): _row(list(grounds[name].values()), *pair, swapped=name in GROUNDS and GROUNDS[name].swapped)
-        for name in grounds
-        for pair in pairs
-    }
+        lines[line["corpus"]].append(line)
+        for ground in (line["settings"].get("ground", "crossner"), "all"):
+            if line["corpus"] not in members[ground]:
+                members[ground].append(line["corpus"])
+    found = {}
+    for pair in ((CLAIM, CONTROL), (CLAIM, NONE), (CONTROL, NONE)):
+        gaps = {corpus: _gap(each, *pair) for corpus, each in lines.items()}
+        for name, corpora in members.items():
+            swapped = name in GROUNDS and GROUNDS[name].swapped
+            found[name, *pair] = _row([gaps[corpus] for corpus in corpora], len(lines[corpora[0]]), swapped=swapped)
+    return found
 
 
-def _row(corpora: Sequence[list[dict[str, object]]], system: str, other: str, *, swapped: bool) -> Row:
-    estimates, f1s, n = [], [], len(corpora[0])
-    for found in corpora:
-        ordered = sorted(found, key=lambda line: int(str(line["replicate"])))
-        gap = compare(*([unpacked(line, arm) for line in ordered] for arm in (system, other)))
-        estimates.append(Estimate.of(gap))
-        f1s.append((mean(gap.system), mean(gap.other)))
+def _gap(lines: Sequence[dict[str, object]], system: str, other: str) -> Difference:
+    """Return the comparison of two variants on one corpus. lines: one per replicate."""
+    ordered = sorted(lines, key=lambda line: int(str(line["replicate"])))
+    return compare(*([unpacked(line, arm) for line in ordered] for arm in (system, other)))
+
+
+def _row(gaps: Sequence[Difference], n: int, *, swapped: bool) -> Row:
+    """Return the row of some corpora with equal weights. n: replicates of each."""
+    estimates = [Estimate.of(gap) for gap in gaps]
+    f1s = [(mean(gap.system), mean(gap.other)) for gap in gaps]
     together = pooled(estimates)
     delta, half = float(together.delta), float(together.half())
     spreads = tuple(of_estimate(estimate, n, swapped=swapped) for estimate in estimates)
