@@ -258,8 +258,16 @@ def _privacy() -> None:
         st.warning(
             f"Runs of this project were allowed to send sentences to {plain(', '.join(hosts))}.", icon=":material/lan:"
         )
-    st.markdown("\n".join(f"- {VERDICTS[check.verdict]} {plain(check.says)}" for check in privacy.checks()))
-    same_command("home.privacy.command", "python -m core doctor --privacy")
+    checks = privacy.checks()
+    bad, doubtful = ([check for check in checks if check.verdict == verdict] for verdict in ("bad", "look"))
+    if bad:
+        st.error("The settings of this machine break this promise; see the checks below.", icon=VERDICTS["bad"])
+    if doubtful:
+        need = f"{len(doubtful)} of {len(checks)} checks need{'s' * (len(doubtful) == 1)}"
+        st.markdown(f"{VERDICTS['look']} {need} the judgement of the person who looks after this machine.")
+    with st.expander("Checks of this machine, for an administrator", expanded=bool(bad)):
+        st.markdown("\n".join(f"- {VERDICTS[check.verdict]} {plain(check.says)}" for check in checks))
+        same_command("home.privacy.command", "python -m core doctor --privacy")
 
 
 def _log_file() -> None:

@@ -24,8 +24,9 @@ from core.importing.result import AuditResult
 from core.kind import plan as planned
 from core.kind import register, work_of
 from core.kinds import KINDS
-from core.projects import home_steps, removals, runs, titles
+from core.projects import home_steps, privacy, removals, runs, titles
 from core.projects.home import store
+from core.projects.privacy import Check, Verdict
 from core.runs import worker
 from core.runs.events import EventLog
 from core.runs.result import read as read_result
@@ -537,6 +538,19 @@ def test_home_says_in_one_line_if_anything_leaves_this_machine_and_explains_it(
     assert "There is no telemetry" in details
     assert "audit log" in details
     assert "allowed to send sentences" not in details
+    cases: list[tuple[list[Verdict], list[str]]] = [
+        (["ok", "ok"], []),
+        (["ok", "look"], ["1 of 2 checks needs the judgement"]),
+        (["look", "look", "bad"], ["2 of 3 checks need the judgement", "The settings of this machine break this"]),
+    ]
+    for found, told in cases:
+        checks = [Check(name="any", verdict=verdict, says=f"It is {verdict}.") for verdict in found]
+        with monkeypatch.context() as patch:
+            patch.setattr(privacy, "checks", lambda checks=checks: checks)
+            details = seen(opened("home.py", {"home.privacy": True}))
+        assert all(check.says in details for check in checks)
+        assert all(words in details for words in told)
+        assert sum(words in details for words in ("the judgement of", "settings of this")) == len(told)
 
     made = finished.corpora(home)
     options = {"model": "any", "address": f"http://{host}:1/v1", "allow_host": host, "examples": 0}
