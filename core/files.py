@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from core.errors import ResourceError, RunError, WinnowError
+from core.errors import PathError, ResourceError, RunError, WinnowError
 
 LARGEST_JSON = 64 << 20  # largest JSON file to read, in bytes; the parsed value takes up to 20 times as much memory
 
@@ -65,7 +65,10 @@ def disk_is_full(error: BaseException | None) -> bool:
 
 @contextmanager
 def on_disk(home: Path) -> Iterator[None]:
-    """Raise ResourceError, with a message for users, if the block fails because of a full disk or permissions."""
+    """Raise an error with a message for users if the block fails because of the disk.
+
+    Errors: ResourceError for a full disk or missing permissions; PathError for a name that is too long.
+    """
     try:
         yield
     except OSError as error:
@@ -73,6 +76,8 @@ def on_disk(home: Path) -> Iterator[None]:
             raise ResourceError(
                 f"{error.filename or home}: its disk is full; free some space there and try again."
             ) from error
+        if error.errno == errno.ENAMETOOLONG:
+            raise PathError(f"{str(error.filename)[:80]}...: the name is too long for a file or folder.") from error
         if error.errno in _BARRED:
             raise ResourceError(
                 f"{error.filename or home}: cannot be used ({error.strerror}); check its owner and permissions."

@@ -276,6 +276,13 @@ def test_a_wrong_argument_is_a_clear_error(
     assert (code, "larger than the domain corpus" in err) == (2, True)
 
 
+def test_a_name_that_is_too_long_for_a_file_is_a_clear_error(command: Command) -> None:
+    for word in ("add", "propose"):
+        code, _, err = command("corpus", word, "x" * 300)
+        assert code == 2
+        assert "xx...: the name is too long for a file or folder." in err
+
+
 def test_a_full_disk_is_a_clear_error_and_leaves_nothing(
     command: Command, piles: tuple[Path, Path], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
