@@ -213,7 +213,10 @@ def resample(
     sentences, seeds, both, dof = float(np.var(shift)) * m / max(m - 1, 1), 0.0, 0.0, 0.0
     if m > 1 and min(len(system), len(other)) > 1:
         noise = [float(np.var(whole[arm], ddof=1)) / len(whole[arm]) for arm in arms]
-        both = sum(float(np.var(moved[:, arm], axis=1, ddof=1).mean()) / len(whole[arm]) for arm in arms)
+        # Variants with the same seeds share a part of the interaction, which cancels in the difference. `sentences` then
+        # has less of it than the two variants apart.
+        apart = sum(float(np.var(moved[:, arm], axis=1, ddof=1).mean()) / len(whole[arm]) for arm in arms)
+        both = min(apart, sentences)
         counts = (len(system), len(other))
         seeds, dof = map(float, seeds_part(np.array(noise), np.array(both), np.array(sentences), counts, m))
     return Resampled(
@@ -222,7 +225,7 @@ def resample(
         other=whole[arms[1]],
         var_seeds=seeds,
         var_sentences=sentences,
-        var_both=min(both, sentences),
+        var_both=both,
         dof=dof,
         n_sentences=m,
     )

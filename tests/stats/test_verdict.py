@@ -102,6 +102,22 @@ def test_interval_of_a_difference_has_95_percent_coverage(
     assert above / (experiments / 2) <= 0.05
 
 
+def test_taggers_that_miss_the_same_sentences_under_a_seed_have_a_useful_interval() -> None:
+    """Their interaction with the sentences cancels in the difference, so it must not be subtracted from the spread."""
+    rng, m = np.random.default_rng(0), 300
+    gold, width = np.full(m, 3), list[float]()
+    for _ in range(20):
+        seeds = [rng.binomial(3, ndtr(rng.normal(size=m))) for _ in range(3)]
+        better = [np.minimum(tp + (rng.random(m) < 0.02), 3) for tp in seeds]
+        arms = [[evaluation(tp, gold, gold) for tp in arm] for arm in (better, seeds)]
+        found = compare(*arms, draws=500)
+        noise = [np.var([one.f1() for one in arm], ddof=1) / 3 for arm in arms]
+        assert found.dof > 1.9
+        assert found.se_seeds**2 + found.se_sentences**2 >= sum(noise) * (1 - 1e-9)
+        width.append(found.hi - found.lo)
+    assert max(width) < 20
+
+
 def test_five_common_seeds_are_paired_but_three_or_unequal_ones_are_not() -> None:
     rng, m = np.random.default_rng(6), 400
     gold = np.full(m, 3)
@@ -222,7 +238,7 @@ def slow(system: Sequence[Evaluation], other: Sequence[Evaluation]) -> tuple[flo
             side.append(variance(values) / len(values))
     noise = [variance([one.f1() for one in arm]) / len(arm) for arm in (system, other)]
     sentences = float(np.var(shifts)) * m / (m - 1)
-    seeds = max(sum(noise) - fmean(twice[0]) - fmean(twice[1]), 0.0)
+    seeds = max(sum(noise) - min(fmean(twice[0]) + fmean(twice[1]), sentences), 0.0)
     parts = [n**2 / (len(arm) - 1) for n, arm in zip(noise, (system, other), strict=True)]
     dof = (seeds + sentences) ** 2 / (sum(parts) + sentences**2 / (m - 1))
     delta = fmean(one.f1() for one in system) - fmean(one.f1() for one in other)
