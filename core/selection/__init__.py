@@ -51,7 +51,7 @@ def strategy_options(name: str, options: Mapping[str, object]) -> Config:
     may = [key for key in own.model_fields if key not in fields_with(own, "hidden")]
     if wrong := [key for key in options if key not in own.model_fields]:
         has = f"choose among {', '.join(may)}" if may else "it has none"
-        raise ConfigError(f"strategy {name}: {wrong[0]!r} is not an option of this strategy; {has}.")
+        raise ConfigError(f"{wrong[0]}: is not an option of the strategy {name}; {has}.")
     checked = own.parse(dict(options))
     for other in STRATEGIES[name].others(checked):
         if _known(other).others(_known(other).Options()):

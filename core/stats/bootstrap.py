@@ -213,8 +213,8 @@ def resample(
     sentences, seeds, both, dof = float(np.var(shift)) * m / max(m - 1, 1), 0.0, 0.0, 0.0
     if m > 1 and min(len(system), len(other)) > 1:
         noise = [float(np.var(whole[arm], ddof=1)) / len(whole[arm]) for arm in arms]
-        # Variants with the same seeds share a part of the interaction, which cancels in the difference. `sentences` then
-        # has less of it than the two variants apart.
+        # Variants with the same seeds share a part of the interaction, which cancels in the difference, so `sentences`
+        # has less of it than the two variants have apart.
         apart = sum(float(np.var(moved[:, arm], axis=1, ddof=1).mean()) / len(whole[arm]) for arm in arms)
         both = min(apart, sentences)
         counts = (len(system), len(other))

@@ -127,8 +127,8 @@ def test_an_unknown_option_of_a_strategy_is_named_with_those_that_it_has(command
     seal(contracts(40, seed=1), "task")
     seal(kitchen(60), "domain")
     for strategy, option, says in (
-        ("knn", "seed=3", "strategy knn: 'seed' is not an option of this strategy; choose among neighbours"),
-        ("random", "seed=3", "strategy random: 'seed' is not an option of this strategy; it has none."),
+        ("knn", "seed=3", "seed: is not an option of the strategy knn; choose among neighbours"),
+        ("random", "seed=3", "seed: is not an option of the strategy random; it has none."),
     ):
         words = ("--task", "task", "--domain", "domain", "--strategy", strategy, "--option", option)
         code, _, said = command("select", *words)
