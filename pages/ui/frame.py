@@ -264,7 +264,7 @@ def _privacy() -> None:
         st.error("The settings of this machine break this promise; see the checks below.", icon=VERDICTS["bad"])
     if doubtful:
         need = f"{len(doubtful)} of {len(checks)} checks need{'s' * (len(doubtful) == 1)}"
-        st.markdown(f"{VERDICTS['look']} {need} the judgement of the person who looks after this machine.")
+        st.info(plain(f"{need} the judgement of the person who looks after this machine."), icon=VERDICTS["look"])
     with st.expander("Checks of this machine, for an administrator", expanded=bool(bad)):
         st.markdown("\n".join(f"- {VERDICTS[check.verdict]} {plain(check.says)}" for check in checks))
         same_command("home.privacy.command", "python -m core doctor --privacy")
