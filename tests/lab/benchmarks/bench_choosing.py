@@ -132,6 +132,11 @@ def packed(counts: Any, tested: Any) -> str:
     return "".join(chr(ZERO + n) if at else "-" for n, at in zip(counts.sum(axis=1), there, strict=True))
 
 
+def counts_of(table: Evaluation) -> dict[str, str]:
+    """Return the counts of an evaluation of all sentences, each encoded by `packed`."""
+    return {part: packed(getattr(table, part), None) for part in ("tp", "predicted", "gold")}
+
+
 def unpacked(line: Line, arm: str) -> Evaluation:
     """Decode the counts of an arm's tagger in one replicate, per sentence."""
     told = {"gold": line["gold"], **{part: line["arms"][arm][part] for part in ("tp", "predicted")}}

