@@ -47,7 +47,7 @@ def test_sixty_thousand_spans_on_a_line_are_read_in_time(tmp_path: Path, split: 
 
 
 NESTED = [[i, 40_000 - i, "X"] for i in range(15_000)]
-QUOTED = [{"start": i, "end": i + 1, "label": "X", "text": "a"} for i in range(1, 20_000, 2)]  # none fits
+QUOTED = [{"start": i, "end": i + 1, "label": "X", "text": "b"} for i in range(1, 20_000, 2)]  # none fits
 DECOMPOSED = [[4 * i, 4 * i + 3, "X"] for i in range(20_000)]
 
 

@@ -139,7 +139,7 @@ def test_similarity_and_corpora_pages_show_the_data_check(one_sentence: None, tm
     none.write_text("".join(f'{{"tokens": ["Rent", "{i}"], "ner_tags": ["O", "O"]}}\n' for i in range(20)))
     app = opened_on("pages/1_Corpora.py", add(none).id)
     assert RED in seen(app)
-    assert "The none has no entity" in seen(app)
+    assert "The corpus none has no entity" in seen(app)
 
 
 def test_home_forecasts_nothing_from_labels_without_entities(seal: Seal) -> None:

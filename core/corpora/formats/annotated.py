@@ -34,7 +34,7 @@ _BINARY = (
 _DIALOGUE = "its offsets count within the paragraphs of a dialogue, not within a text; use the tag Text in Label Studio"
 ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20}://|/data/)\S+")  # matches an address in place of a text
 _INCOMPLETE = "an annotation without a start, an end and a type; name its fields start, end and label"
-_LIST, _ENTITIES = re.compile(r"\[.*\]", re.DOTALL), re.compile(r"\{\s*[\"']entities[\"'].*\}", re.DOTALL)
+_SPAN_LIST, _ENTITIES = re.compile(r"\[.*\]", re.DOTALL), re.compile(r"\{\s*[\"']entities[\"'].*\}", re.DOTALL)
 # Views of Prodigy in which an answer is about one span, not about the whole text.
 _BINARY_VIEWS = ("ner", "binary")
 # Views of Prodigy in which an answer is about the whole text.
@@ -395,7 +395,7 @@ def _spans_in(cell: object) -> list[object] | None:
 
     The list may be in an object {"entities": list}, as in spaCy's pairs.
     """
-    if not isinstance(cell, str) or not (_LIST.fullmatch(cell) or _ENTITIES.fullmatch(cell)):
+    if not isinstance(cell, str) or not (_SPAN_LIST.fullmatch(cell) or _ENTITIES.fullmatch(cell)):
         return None
     for parse in (json.loads, ast.literal_eval):
         try:

@@ -49,7 +49,7 @@ _MARK = re.compile(
 _OPENNLP = re.compile(r"(?P<tag><START)(?::(?P<type>[^\s<>]+))?>\s+(?P<text>[^<>]+?)\s+<END>")
 _ANY_MARK = re.compile(r"</?[A-Za-z][^<>]*>")
 # Matches a line that only begins or ends a document, as in OntoNotes.
-_DOCUMENT = re.compile(r"\s*</?DOC\b[^<>]*>\s*")
+_DOC_LINE = re.compile(r"\s*</?DOC\b[^<>]*>\s*")
 _HTML = frozenset(
     {"BODY", "CODE", "DIV", "EM", "FONT", "HEAD", "HTML", "LI", "PRE", "SPAN", "STRONG", "TABLE", "TITLE"}
 )
@@ -249,7 +249,7 @@ def looks_inline(head: str) -> bool:
 
 
 def _has_words(line: str) -> bool:
-    return bool(line.strip()) and not _DOCUMENT.fullmatch(line)
+    return bool(line.strip()) and not _DOC_LINE.fullmatch(line)
 
 
 def separator(first: list[str]) -> str:

@@ -363,9 +363,9 @@ class Mark:
 def fitted(text: str, marks: Sequence[Mark], line: int | None, ledger: Ledger) -> tuple[list[Span], list[Region]]:
     """Return the annotations as spans in characters of `text`, and the regions of lost annotations.
 
-    Offsets may count characters, UTF-16 units or UTF-8 bytes, and a line end as one or two characters. The first unit
-    with which every quoted text matches is used. If no unit matches, offsets are taken for characters, and annotations
-    whose quoted text differs are rejected.
+    Offsets may count characters, UTF-16 units or UTF-8 bytes, a line end as one or two characters, and a byte order
+    mark before the text. The first way of counting with which every quoted text matches is used. If none matches,
+    offsets are taken for characters, and annotations whose quoted text differs are rejected.
     """
     quoted = [mark for mark in marks if mark.quote is not None]
     readings = _readings(text) if quoted else iter([_characters(text)])
