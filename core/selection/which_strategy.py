@@ -99,7 +99,7 @@ def _edition(strategies: Iterable[str]) -> str:
 
 def is_outdated(config: Mapping[str, Any]) -> bool:
     """Return True if an earlier version compared strategies that use L_C. config: options in the run's manifest."""
-    return config.get("edition", "") != _edition(config["strategies"])
+    return bool(config.get("edition", "") != _edition(config["strategies"]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,9 +109,10 @@ def test_a_readme_that_an_export_did_not_write_is_never_replaced(
     folder.mkdir()
     (folder / "README.md").write_text("# My notes\n")
     task, domain = piles
-    words = ["select", "--task", task, "--domain", domain, "--strategy", "random", "--budget", "5", "--output", folder]
-    trained = [("finetune", "--train", task, "--dev", task), ("pretrain", "--corpus", task)]
-    for typed in (words, *([*each, "--output", folder] for each in trained)):
+    to = ("--output", folder)
+    words = ("select", "--task", task, "--domain", domain, "--strategy", "random", "--budget", "5", *to)
+    trained = (("finetune", "--train", task, "--dev", task, *to), ("pretrain", "--corpus", task, *to))
+    for typed in (words, *trained):
         code, _, said = command(*typed)
         assert (code, "has a README.md, which would be replaced" in said) == (2, True), said
     assert runs.listed() == [], "refused before the first run"
