@@ -148,9 +148,9 @@ def write_corpus(
     """
     if path.suffix.lower() == ".conll":
         return write_conll(sentences, path)
-    format = FORMATS.get(path.suffix.lower(), "folder")  # "folder" stands for no format
-    if format == "folder" or (labelled and format == "csv"):
-        why = "cannot hold labels" if labelled and format == "csv" else "names no format"
+    format = FORMATS.get(path.suffix.lower())
+    if format is None or (labelled and format == "csv"):
+        why = "cannot hold labels" if format else "names no format"
         endings = ".jsonl, .parquet or .conll" if labelled else ", ".join(FORMATS)
         raise ConfigError(f"output: {path.name!r} {why}; give it the extension {endings}.")
     columns = ("id", "text", *(("tokens", "tags") if labelled else ()))
