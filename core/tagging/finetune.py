@@ -233,7 +233,7 @@ def _first(config: FinetuneConfig, job: Job, types: Collection[str]) -> Sequence
 def find_overlap(train: Corpus, splits: Sequence[Corpus], job: Job) -> Overlap:
     """Find exact and near duplicates of training sentences in `splits`, and note their number (SOURCES.md, Leaks).
 
-    This takes about a second per 10,000 sentences of all corpora.
+    splits: the dev set, then the test sets. This takes about a second per 10,000 sentences of all corpora.
     """
     job.context.stage("looking for training sentences in the dev and test sets")
     # The verdicts of an experiment use the dev set and the first test set only.
