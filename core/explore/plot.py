@@ -199,15 +199,16 @@ def overlap_lines(points: Sequence[tuple[int, int]], of: float) -> go.Figure:
 
 
 class HoverRow(TypedDict):
-    """Contents of a point's tooltip. score: NaN if there is none. place: file and page, or ""."""
+    """Contents of a point's tooltip. score: NaN if there is none. row: in its corpus. place: file and page, or ""."""
 
     score: float
+    row: int
     text: str
     place: str
 
 
 def hover_lines(classes: Sequence[str], rows: Sequence[HoverRow]) -> list[str]:
-    """Return one tooltip per row as plain text: a line with class, score and place, then the sentence."""
+    """Return one tooltip per row as plain text: a line with class, score, row and place, then the sentence."""
     return [f"{' · '.join(_about(name, row))}\n{row['text']}" for name, row in zip(classes, rows, strict=True)]
 
 
@@ -215,6 +216,7 @@ def _about(name: str, row: HoverRow) -> Iterator[str]:
     yield name
     if not np.isnan(row["score"]):
         yield f"score {row['score']:.4g}"
+    yield f"row {row['row']:,}"
     if row["place"]:
         yield row["place"]
 

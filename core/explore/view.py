@@ -302,8 +302,8 @@ def hover(map_run: str, points: IntArray, width: int = 120) -> list[HoverRow]:
     mapped = get(map_run)
     scores = mapped.values(points, scored(mapped.selection).scores.values).tolist()
     texts = (text if len(text) <= width else text[: width - 1] + "…" for text in mapped.texts(points))
-    rows = zip(scores, texts, mapped.places(points), strict=True)
-    return [HoverRow(score=score, text=text, place=place) for score, text, place in rows]
+    rows = zip(scores, mapped.rows[points].tolist(), texts, mapped.places(points), strict=True)
+    return [HoverRow(score=score, row=row, text=text, place=place) for score, row, text, place in rows]
 
 
 def class_counts(points: IntArray, kinds: IntArray) -> dict[str, tuple[int, int]]:

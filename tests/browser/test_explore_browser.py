@@ -275,7 +275,7 @@ def test_a_search_reaches_all_sentences_and_their_markup_is_shown_as_text(
     expect(page.get_by_test_id("glide-cell-2-0")).to_have_text(NASTY)
     settled(page)
     nasty = next(row for row in built[2].values() if row["text"] == NASTY)
-    wanted = re.compile(rf"^(selected|not selected) · score [\d.e-]+\s+{re.escape(NASTY)}$")
+    wanted = re.compile(rf"^(selected|not selected) · score [\d.e-]+ · row [\d,]+\s+{re.escape(NASTY)}$")
     expect(tooltip(page, nasty)).to_have_text(wanted)
     for name in ("Read them below the map", "Read the sentence below the map"):
         page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop = 0")

@@ -151,14 +151,14 @@ def test_figure_is_small_and_only_points_with_tooltips_react() -> None:
     assert (task.hoverinfo, selected.hoverinfo, filtered.hoverinfo) == ("none", "none", "skip")
 
 
-def test_tooltip_shows_class_score_place_and_sentence() -> None:
+def test_tooltip_shows_class_score_row_place_and_sentence() -> None:
     text = "<b>bold</b> & more"
     rows: list[HoverRow] = [
-        {"score": float("nan"), "text": text, "place": ""},
-        {"score": 0.25, "text": text, "place": "lease.pdf, page 3"},
+        {"score": float("nan"), "row": 7, "text": text, "place": ""},
+        {"score": 0.25, "row": 1200, "text": text, "place": "lease.pdf, page 3"},
     ]
     lines = plot.hover_lines(["T_C", "selected"], rows)
-    assert lines == [f"T_C\n{text}", f"selected · score 0.25 · lease.pdf, page 3\n{text}"]
+    assert lines == [f"T_C · row 7\n{text}", f"selected · score 0.25 · row 1,200 · lease.pdf, page 3\n{text}"]
 
 
 def test_overlap_is_drawn_beside_chance() -> None:
