@@ -39,9 +39,15 @@ FLAG_WORDS = {
     "too_short": "too short",
     "too_long": "too long",
 }
-NEAR_WORDS = {
-    "edited": "differ from another sentence in at most a tenth of their words or letters",
-    "overlapping": "share most of their sequences of five words with another sentence",
+NEAR_WORDS = {  # words for one sentence and for several
+    "edited": (
+        "differs from another sentence in at most a tenth of its words or letters",
+        "differ from another sentence in at most a tenth of their words or letters",
+    ),
+    "overlapping": (
+        "shares most of its sequences of five words with another sentence",
+        "share most of their sequences of five words with another sentence",
+    ),
 }
 WORDS = (terms.TASK, terms.DOMAIN, terms.LABELS, terms.TRAIN, terms.DEV, terms.TEST, terms.LEAK, terms.TOKEN)
 
@@ -235,7 +241,7 @@ def _flags(role: str) -> None:
     table(rows, {"n": "Sentences", "flag": "Flagged as"}, "Flagged sentences")
     explored = role == "domain"  # Explore shows duplicates in the domain corpus only.
     if result.flags["near_duplicate"]:
-        kinds = " and ".join(f"{n:,} {NEAR_WORDS[kind]}" for kind, n in result.near_rules.items() if n)
+        kinds = " and ".join(f"{n:,} {NEAR_WORDS[kind][n > 1]}" for kind, n in result.near_rules.items() if n)
         st.caption(
             f"Of the near duplicates, {kinds}.{' Explore shows them and the words that differ.' if explored else ''}"
         )
