@@ -184,12 +184,14 @@ def _open(ways: Sequence[Way]) -> str:
     if gaining:
         shown = _listed([way.words(ways) for way in gaining])
         return f"It is not known which variant gains the next point of F1 at the lowest cost. Shown to gain: {shown}."
-    among = (
-        f"After a correction for {len(ways):,} variants, no variant is"
-        if len(ways) > 1
-        else "The only variant besides none is not"
+    unknown = "The cheapest way to gain the next point of F1 is unknown"
+    if len(ways) == 1:
+        return f"{unknown}, because the only variant besides none is not shown to gain."
+    # The verdict on a single variant needs less evidence, so "no variant is shown to gain" could contradict it.
+    return (
+        f"{unknown}. A comparison of {len(ways):,} variants at once needs more evidence than a comparison of one with "
+        "none, and no variant has enough."
     )
-    return f"{among} shown to gain over none, so the cheapest way to gain the next point of F1 is unknown."
 
 
 def _times(ways: Sequence[Way]) -> int:

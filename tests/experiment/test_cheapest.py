@@ -58,15 +58,19 @@ def test_the_sentence_names_a_winner_or_what_would_decide() -> None:
     assert never.words.endswith(
         f"At these gains, even 16 times as many replicates would not be enough to find the cheapest variant. {yours}"
     )
-    none = "shown to gain over none, so the cheapest way to gain the next point of F1 is unknown."
-    assert found([way("a", 0, 1, 100)]).words == f"The only variant besides none is not {none}"
+    unknown = "The cheapest way to gain the next point of F1 is unknown"
+    only = f"{unknown}, because the only variant besides none is not shown to gain."
+    assert found([way("a", 0, 1, 100)]).words == only
     both = found([way("a", 0, 1, 100), way("b", 0, 1, 100)])
-    assert both.words == f"After a correction for 2 variants, no variant is {none}"
+    assert both.words == (
+        f"{unknown}. A comparison of 2 variants at once needs more evidence than a comparison of one with none, and no "
+        "variant has enough."
+    )
     # Its interval is above 0 if half of its width, 2, is below 1: with more than 4 times as many replicates.
     open_ = found([way("a", 1, 2, 100)])
     assert open_.times == 5
     assert open_.words.endswith(
-        f"{none} At these gains, about 5 times as many replicates would be enough to find the cheapest variant."
+        f"{only} At these gains, about 5 times as many replicates would be enough to find the cheapest variant."
     )
 
 
