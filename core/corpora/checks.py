@@ -250,7 +250,7 @@ def dev_size(dev: Corpus) -> Check:
     what = f"The {ROLE_NAMES['dev']} has {n:,} entit{'y' if n == 1 else 'ies'}"
     found = Check(name="dev size", level="green", sentence=f"{what}.", cure="Add sentences to the dev set")
     if n < DEV_ENTITIES:
-        why = f"with fewer than {DEV_ENTITIES}, dev F1 and the choice of the best epoch depend partly on chance"
+        why = f"with fewer than {DEV_ENTITIES}, dev F1 and every choice by it depend partly on chance"
         return replace(found, level="amber", sentence=f"{what}; {why}.")
     return found
 
