@@ -38,8 +38,8 @@ from pages.ui.runs.links import AGAIN, LABEL, SUGGEST, TRAINING
 from pages.ui.widgets import answer, certainty, chart, finding, plain, pressed, table
 
 ONCE = (
-    "Each variant was tested once, after its training ended. The variants are sorted by dev F1. Choose a variant by its "
-    "dev F1, never by its test F1."
+    "Each variant was tested once, after its training ended. The variants are sorted by dev F1. Choose a variant by "
+    "its dev F1, never by its test F1."
 )
 HOW = (
     "Every variant (arm) gets two answers. **Helped**: yes, if the whole interval of its difference to `none` is above "
