@@ -4,7 +4,7 @@ import csv
 import io
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -273,7 +273,9 @@ def standings(run_ids: Sequence[str]) -> list[FrontierRow]:
     """
     tests = tuple(store().get(run_ids[0]).manifest.config["test"])
     alike = next((group.runs for group in tested_alike() if group.tests == tests), run_ids)
-    return _standings(tuple(run_ids), known_train([store().get(run) for run in alike], library()).fingerprint)
+    rows = _standings(tuple(run_ids), known_train([store().get(run) for run in alike], library()).fingerprint)
+    # The rows are cached, and a test set may have been renamed since.
+    return [replace(row, name=library().find(row.test).name) for row in rows]
 
 
 @kept_per_home(8)

@@ -11,8 +11,9 @@ from core.llm.client import Client
 from core.llm.prompt import REMINDER, quotes_in
 from core.reporter import Reporter
 
-# Seconds until the first retry after a problem of the server. Each further retry waits four times as long.
-BACKOFF = 1.0
+# Seconds until the first retry after a problem of the server. Each further retry waits four times as long, at most
+# LONGEST_WAIT seconds, because 10 retries would otherwise take four days.
+BACKOFF, LONGEST_WAIT = 1.0, 60.0
 # If none of this many first requests succeeds, no further request is sent.
 FIRST = 5
 NO_LIST = "no JSON list"
@@ -84,7 +85,7 @@ def _ask(client: Client, key: str, body: Body, retries: int) -> Answer | str:
             if not reply.again:
                 break
             if attempt < retries:
-                client.closed.wait(BACKOFF * 4**attempt)
+                client.closed.wait(min(BACKOFF * 4**attempt, LONGEST_WAIT))
         elif quotes_in(reply.text) is None:
             # Add a hint, because the same request would get the same answer.
             problem, hint = NO_LIST, REMINDER

@@ -207,11 +207,11 @@ class Failing:
         return Reply(problem="HTTP 500", again=True)
 
 
-def test_pauses_before_repetitions_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pauses_before_repetitions_grow_up_to_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "BACKOFF", 2.0)
     client = Failing()
-    assert asking._ask(cast(Client, client), "key", lambda key, hint: b"", 3) == "HTTP 500"
-    assert client.pauses == [2.0, 8.0, 32.0]
+    assert asking._ask(cast(Client, client), "key", lambda key, hint: b"", 10) == "HTTP 500"
+    assert client.pauses == [2.0, 8.0, 32.0, *[60.0] * 7]
 
 
 def test_a_redirect_ends_the_run_and_is_not_followed(marks: dict[str, Any], serve: Serve) -> None:

@@ -176,6 +176,9 @@ def test_rebuilt_set_shows_its_changes_and_an_earlier_one_can_be_chosen(run: str
     assert not app.error
     assert "62 of 123 mentions" in texts(app)  # measured
     assert "25 of 123 mentions" in texts(app)  # to be changed
+    app.slider(key="bias.rate.highc2low").set_value(90).run()
+    assert bias.preview({**options, "method": "highc2low", "rate": 0.9}).reached == "0%"
+    assert "lowered to the 0% quantile of their type" in texts(app)
     html = raw_html(app)
     assert "before</strong>" in html
     assert re.search(r"labels\.pdf, page \d+</small></li>", html)
@@ -285,4 +288,6 @@ def test_harder_test_sets_are_shown_with_their_edits_and_a_frontier_of_taggers(h
     assert "my test, oov, certain names" in html
     assert NASTY not in html
     assert len({key for button in app.get("download_button") if (key := button.key or "").startswith("bias.")}) >= 3
+    Library(home).rename(hard.fingerprint, "harder")
     app.toggle(key="bias.certain").set_value(True).run()
+    assert "harder, certain names" in raw_html(app)

@@ -191,8 +191,8 @@ def _lowered(reached: str) -> str:
     if not reached:
         return ""
     return (
-        f" To reach this number, the threshold is lowered: {reached} of the names and contexts of each type now count "
-        "as informative."
+        f" To reach this number, the threshold of informative names and contexts is lowered to the {reached} quantile "
+        "of their type."
     )
 
 
