@@ -215,8 +215,9 @@ def cheapest(board: ExperimentResult, store: RunStore) -> Cheapest | None:
 
     Return None if no tagger learnt anything, or if there is no variant except `none`.
 
-    Controls are left out, except random text, because a user may want to pre-train on random text. Errors: CorpusError;
-    RunError if an evaluation is missing.
+    Controls are left out, except random text, because a user may want to pre-train on random text. Variants that were
+    not tested are left out, because nothing is concluded from their difference. Errors: CorpusError; RunError if an
+    evaluation is missing.
     """
     rows = {(row.arm, row.budget): row for row in board.leaderboard}
     none = rows.get((NONE, ""))
@@ -237,6 +238,8 @@ def cheapest(board: ExperimentResult, store: RunStore) -> Cheapest | None:
 
 
 def _is_way(row: ArmRow) -> bool:
+    if row.verdict == "not tested":
+        return False
     plain, _, encoder = row.arm.partition(f" {ENCODER}")
     return bool(row.reference) or find(plain).judged or plain == RANDOM or bool(encoder and plain == NONE)
 

@@ -209,13 +209,13 @@ def repeated(config: ExperimentConfig, n: int) -> ExperimentConfig:
     return config.model_copy(update={"seeds": _seeds(config, n), "looks": looks, "repeat": "pipeline"})
 
 
-def with_times(config: ExperimentConfig, times: int) -> ExperimentConfig:
-    """Return the options of the same experiment with `times` times as many replicates in total.
+def with_replicates(config: ExperimentConfig, n: int) -> ExperimentConfig:
+    """Return the options of the same experiment with n replicates in total.
 
     The new experiment has no interim analyses, because it could then end before the differences of all variants are
     settled.
     """
-    return config.model_copy(update={"seeds": _seeds(config, times * len(config.seeds)), "looks": ()})
+    return config.model_copy(update={"seeds": _seeds(config, n), "looks": ()})
 
 
 def _seeds(config: ExperimentConfig, n: int) -> tuple[int, ...]:

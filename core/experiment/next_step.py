@@ -61,13 +61,17 @@ def deciding_options(run_id: str) -> Options:
     Also return {} for a run that only another person allowed to send sentences to another computer.
     Errors: RunError, ConfigError.
     """
-    way = results.board(run_id).cheapest
+    board = results.board(run_id)
+    way = board.cheapest
     if way is None or way.lines or not 1 < way.times <= MOST_TIMES or results.removed_inputs(run_id):
         return {}
     if results.allowed_by_another(run_id):
         return {}
     given = runs.get(run_id).manifest.config
-    changed = foresight.with_times(ExperimentConfig.parse(dict(given)), way.times)
+    config = ExperimentConfig.parse(dict(given))
+    # A plan that ended early has fewer replicates than seeds.
+    done = board.planned.replicates if board.planned else len(config.seeds)
+    changed = foresight.with_replicates(config, way.times * done)
     return {**given, "seeds": changed.seeds, "looks": changed.looks}
 
 

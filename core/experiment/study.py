@@ -502,8 +502,10 @@ def run(config: StudyConfig, job: Job) -> StudyResult:
     names = task_names(config, job.library)
     timings = map(calibration_options, config.experiments)
     measured = [results.read(job.child("calibrate", **options), CalibrateResult) for options in timings]
+    made: list[Run] = []  # experiments of all analyses; an earlier one has taggers that the last one does not use
     for number in range(len(config.stops)):
         runs = _experiments(config, job, number, names, measured)
+        made += runs
         tasks = [_task(config, job, *each) for each in zip(names, range(len(names)), runs, strict=True)]
         planned = planned_test(config, tasks, number)
         if planned:
@@ -519,7 +521,7 @@ def run(config: StudyConfig, job: Job) -> StudyResult:
         choosing=choosing(config, tasks, replicates, bound),
         planned=planned,
         replicates=replicates,
-        hours={kind: seconds / 3600 for kind, seconds in durations.by_kind(runs, RunStore(job.home)).items()},
+        hours={kind: seconds / 3600 for kind, seconds in durations.by_kind(made, RunStore(job.home)).items()},
         foretold=forecast,
         earlier=earlier_analyses(job.context.run, RunStore(job.home)),
         swapped=config.cross,

@@ -404,11 +404,3 @@ def takes(row: ArmRow) -> dict[str, str]:
         "labels": "" if row.labels is None else f"{row.labels:,}",
         "downloads": row.downloads or NOTHING_TO_FETCH,
     }
-
-
-def hours_words(hours: float) -> str:
-    """Return a time as text in seconds, minutes or hours, such as "20 min"."""
-    seconds = 3600 * hours
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{hours:.1f} h"

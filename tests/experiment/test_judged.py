@@ -17,6 +17,7 @@ from core.experiment import leaderboard as judging
 from core.experiment import result as leaderboard
 from core.experiment import results
 from core.experiment.arms import Cell, find
+from core.experiment.cheapest import cheapest
 from core.experiment.config import Replicate
 from core.experiment.leaderboard import planned_test
 from core.experiment.result import ArmRow, CurvePoint
@@ -25,6 +26,7 @@ from core.experiment.tables import answers, as_csv, as_markdown, interval_words
 from core.experiment.words import IDLE, NOTHING, of_experiment, planned_words
 from core.results import Evaluation, IntArray
 from core.runs.run import Run
+from core.runs.store import RunStore
 from core.stats.verdict import Arm, verdicts
 from core.tagging import result as taggers
 from tests import finished
@@ -127,6 +129,9 @@ def test_variant_with_too_few_changes_gets_no_verdict_and_no_holm_share(
     assert rows[II].verdict == "improves"
     assert results.finding(run.id).what.endswith(f"too few labels could be changed: “{C}” (79 of 100 changed).")
     board = leaderboard.read(run)
+    way = cheapest(board, RunStore(home))
+    assert way
+    assert C not in way.words  # nothing is concluded from its difference
     alone = of_experiment(replace(board, leaderboard=[rows["none"], rows[C]]))
     assert (alone.what[:22], alone.sure, alone.next[:25]) == ("No result. Not tested,", "", "Next: ask for a lower sha")
     assert f"- {C} (79 of 100 changed): Not tested" in as_markdown(board)

@@ -18,7 +18,9 @@ from core.experiment.result import TaskRow
 from core.experiment.study import StudyChance, StudyConfig, StudyForesight, planned_test
 from core.kind import plan
 from core.kinds import KINDS
+from core.paths import home as project_home
 from core.projects import runs
+from core.runs import durations
 from core.runs.events import Event
 from core.runs.store import RunStore
 from core.stats.pooled import Estimate
@@ -110,6 +112,15 @@ def test_study_pools_its_experiments_and_repeats_no_run_when_resumed(done: Names
     assert "on each of 2 tasks" in result.planned.why
     table = (runs.get(done["study"]).artifacts / "study.md").read_text(encoding="utf-8")
     assert table.count("\n| ") == 5
+
+
+def test_hours_of_a_study_include_taggers_that_only_an_earlier_analysis_used(done: Names) -> None:
+    with without_training():
+        run = runs.execute("study", {**OPTIONS, "seeds": (1, 2, 3, 4), "looks": (2, 4)})
+    result = results.study_board(run.id)
+    assert result.replicates == 4
+    seconds = durations.by_kind(runs.listed("finetune"), RunStore(project_home()))["finetune"]
+    assert result.hours["finetune"] == pytest.approx(seconds / 3600)
 
 
 def test_study_command_prints_cost_power_and_result(

@@ -11,7 +11,7 @@ from core.corpora.library import Library
 from core.experiment import find_out, next_step, results
 from core.experiment import view as experiments
 from core.experiment.config import ExperimentConfig
-from core.experiment.result import Cheapest, ExperimentResult
+from core.experiment.result import Cheapest, ExperimentResult, PlannedTest
 from core.importing import view as corpora
 from core.labelling import view as labelling
 from core.projects import preferences, runs
@@ -114,6 +114,27 @@ def test_the_form_that_decides_has_all_options_of_the_experiment_and_more_replic
     assert kind == "experiment"
     assert parsed(options) == parsed(wanted)
     assert preferences.expert() == (what == "rare options")
+
+
+def test_replicates_that_decide_are_counted_from_an_early_end(made: dict[str, str], home: Path) -> None:
+    base = {**EXPERIMENT, **{name: made[name] for name in ("task", "domain", "train", "dev", "test")}}
+    asked = {**base, "seeds": (1, 2, 3, 4, 5, 6), "looks": (2, 4, 6), "repeat": "pipeline"}
+    early = PlannedTest(
+        arm="classifier",
+        budget="30",
+        against="random 30",
+        looks=(2, 4, 6),
+        replicates=2,
+        ended="shown",
+        p=0.0,
+        bound=0.01,
+        effect=1.0,
+        chance=1.0,
+        why="Why.",
+    )
+    result = ExperimentResult(leaderboard=[finished.ARM_ROW], curve=(), hours={}, cheapest=OPEN, planned=early)
+    run = finished.finish(home, "experiment", asked, finished.constant(result))
+    assert next_step.deciding_options(run.id)["seeds"] == (1, 2, 3, 4)
 
 
 @pytest.mark.parametrize("of_selection", [{}, {"min_tokens": 3}], ids=["plain", "own"])

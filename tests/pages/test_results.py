@@ -81,6 +81,7 @@ def test_page_report_and_table_show_the_same_verdict_scores_and_rates(
     monkeypatch.setattr("core.experiment.tables.SCALE", inf)
     overruled = "Started although the data check says: The dev set has 40 entities."
     (runs.get(run_id).path / "run-anyway.txt").write_text(overruled)
+    finished.returned(runs.get(run_id), {**runs.get(run_id).result(), "hours": {"finetune": 0.0001}})
     app = opened(PAGE)
     assert not app.error
     page_text, page, found = seen(app), finished.html_report(run_id), results.finding(run_id)
@@ -94,6 +95,8 @@ def test_page_report_and_table_show_the_same_verdict_scores_and_rates(
         assert escape(part) in page
     assert results.weakest_type(run_id) in page_text
     assert results.weakest_type(run_id) in page
+    assert "1 s of computing" in page_text
+    assert "1 s of computing" in page
     board = results.board(run_id).leaderboard
     for row in board:
         assert f"{row.mean:.2f} ± {row.sd:.2f}" in page_text

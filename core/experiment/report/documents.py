@@ -39,7 +39,6 @@ from core.experiment.tables import (
     answers,
     asked_first,
     estimate_cells,
-    hours_words,
     interval_words,
     rate_words,
     takes,
@@ -67,7 +66,7 @@ from core.experiment.words import (
 )
 from core.project_list import INVENTED
 from core.selection import STRATEGIES
-from core.shown import listed
+from core.shown import duration, listed
 from core.tagging.result import TwoReadings, TypeScores, Unfound
 from core.text.sentence import Entity
 
@@ -243,7 +242,7 @@ def _document(
         ("What to do", finding.next),
         ("How sure", " ".join(filter(None, (finding.sure, finding.explained)))),
         ("Weak point", weakest),
-        ("Cost", f"{hours_words(hours)} of computing on one machine; {left}."),
+        ("Cost", f"{duration(3600 * hours)} of computing on one machine; {left}."),
     ]
     overruled: list[Part] = [Heading("Data check"), Text(report.overruled)] if report.overruled else []
     repeat = f"Winnow {report.version}, on one machine; {left}. The same command gives the same result:"
@@ -470,11 +469,13 @@ def _how_sure(report: Report) -> list[Part]:
 
 
 def _cost(report: Report) -> list[Part]:
-    text = f"Total computing time: {hours_words(report.hours)}. Work that variants share is counted for each of them."
+    text = (
+        f"Total computing time: {duration(3600 * report.hours)}. Work that variants share is counted for each of them."
+    )
     known = any(row.seconds is not None for row in report.rows)  # Results of earlier versions do not have this cost.
     once = {name: f"{head}, once" if name == "machine" else head for name, head in TAKES.items()} if known else {}
     rows = [
-        (line_name(row), *(takes(row)[name] for name in once), hours_words(row.gpu_hours), rate_words(row))
+        (line_name(row), *(takes(row)[name] for name in once), duration(3600 * row.gpu_hours), rate_words(row))
         for row in report.rows
     ]
     heads = ("Variant", *once.values(), "In all", "Points per further hour (interval)")
