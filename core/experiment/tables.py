@@ -46,8 +46,8 @@ TAKES: Mapping[str, str] = {  # {column with a cost of using a variant once: its
 }
 MINUTE = 1 / 60  # in hours; for a shorter time, no gain per hour is shown
 TAKES_ONCE = (
-    "“Once” means one tagger and all steps before it. Your time is the time that you spend in addition to the labels "
-    "that all variants share. Labelled sentences do not include the dev and test sets."
+    "The machine's time is that of one tagger and of all steps before it. Your time is what you spend beyond the "
+    "labels that all variants share. Labelled sentences do not include the dev and test sets."
 )
 NOTHING_TO_FETCH = "none"
 FURTHER = ("mean", "sd", "delta")  # columns that the CSV has for each further test set
@@ -346,7 +346,7 @@ def rate_words(row: ArmRow) -> str:
         return f"{_too_few_seeds(row)}: no rate"
     low, high = (bound * rate / row.delta for bound in row.interval)
     if max(-low, high) > SCALE:
-        return "cannot be determined"
+        return f"no rate: the interval extends beyond {SCALE:,.0f}"
     # Show fewer digits if the interval is wide.
     digits = 2 if high - low < 10 else 1 if high - low < 100 else 0
     return f"{rate:+z,.{digits}f} [{low:+z,.{digits}f}, {high:+z,.{digits}f}]"

@@ -110,7 +110,7 @@ def test_rate_has_digits_that_fit_its_interval() -> None:
     wide = replace(row("knn", "no evidence", [61.0, 61.0], gap=(-20, 22)), f1_per_hour=4.0)
     assert tables.rate_words(wide) == "+4 [-80, +88]"
     assert tables.rate_words(replace(wide, f1_per_hour=0.5)) == "+0.5 [-10.0, +11.0]"
-    assert tables.rate_words(replace(wide, f1_per_hour=20.0)) == "cannot be determined"
+    assert tables.rate_words(replace(wide, f1_per_hour=20.0)) == "no rate: the interval extends beyond 100"
     assert tables.rate_words(replace(wide, micro_f1=[61.0], interval=(-100, 100))) == "one seed: no rate"
     assert tables.rate_words(replace(wide, f1_per_hour=None)) == ""
     assert tables.rate_words(replace(wide, collapsed=(1, 2))) == "learnt nothing: no rate"
