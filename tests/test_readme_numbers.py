@@ -1,11 +1,22 @@
 """README's headline and tables, and the lines in RESULTS.md, against the committed counts of the experiments."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
 import pytest
 
-from tests.lab.benchmarks.headline import Interval, LabelRow, Row, label_rows, line_f1, rows
+from core.experiment.arms import DICTIONARY, NAMES, NONE
+from core.stats.bootstrap import Difference
+from tests.lab.benchmarks.headline import (
+    Interval,
+    LabelRow,
+    Row,
+    label_rows,
+    line_f1,
+    listed,
+    rows,
+)
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 RESULTS = (Path(__file__).parent / "lab" / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
@@ -63,6 +74,35 @@ def table_row(text: str, start: str) -> list[str]:
     """Return the cells of the only row in `text` whose first cell starts so."""
     [line] = [line for line in text.splitlines() if line.startswith(f"| {start}")]
     return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def f1(found: Sequence[float]) -> str:
+    return f"{mean(found):.1f}"
+
+
+def gain(found: Difference) -> str:
+    return f"{found.delta:+.1f} {shown((found.lo, found.hi))}"
+
+
+def test_readme_row_of_public_lists_shows_the_figures_of_the_committed_counts() -> None:
+    alone, together = listed(DICTIONARY), listed(NAMES)
+    row = table_row(README, "Did two public lists of names")
+    assert row[2:4] == [
+        f"{f1(alone.system)} against {f1(alone.other)}; lists and labels together {f1(together.system)}",
+        gain(alone),
+    ]
+
+
+@pytest.mark.parametrize(("arm", "name"), [(NONE, "none"), (NAMES, "none+dictionary"), (DICTIONARY, "dictionary (the")])
+def test_results_show_the_counts_of_the_lists(arm: str, name: str) -> None:
+    section = RESULTS.partition("**100 labels add nothing to these lists")[2].partition("\n## ")[0]
+    row, found = table_row(section, f"{name} "), listed(DICTIONARY if arm == DICTIONARY else NAMES)
+    f1s = found.other if arm == NONE else found.system
+    assert row[2] == f1(f1s)
+    if arm != DICTIONARY:
+        assert row[1] == " ".join(f"{one:.1f}" for one in f1s)
+    if arm != NONE:
+        assert row[4] == gain(found)
 
 
 @pytest.mark.parametrize(("ground", "task"), [("crossner-ai", "crossner-ai |"), ("B100", "bc5cdr |")])

