@@ -68,7 +68,7 @@ class Editor {
   }
 
   answer(action, place = this.place) {
-    const entities = action === "label" ? this.spans.map(({ from, to, type }) => [from, to + 1, type]) : [];
+    const entities = action === "reopen" ? [] : this.spans.map(({ from, to, type }) => [from, to + 1, type]);
     const seconds = action === "reopen" ? 0 : this.seconds();
     const { annotator } = this.data;
     const given = { action, place, entities, seconds, client: this.client, number: this.number++, annotator };
@@ -111,7 +111,7 @@ class Editor {
     if (place === undefined) return;
     const before = this.done.get(place);
     this.answer("reopen", place);
-    this.show(place, before.action === "label" ? before.entities : null);
+    this.show(place, before.action === "label" || before.entities.length ? before.entities : null);
   }
 
   next(after) {

@@ -34,7 +34,8 @@ class Answer:
     """One answer of a person about one sentence.
 
     action: `label` if `entities` are right, even if there are none; `skip` if the person skipped the sentence; `flag`
-    if the sentence needs a second look; `reopen` to delete the earlier answer. place: position of the sentence in the
+    if the sentence needs a second look; `reopen` to delete the earlier answer. Entities of a skip or a flag are no
+    labels; the editor shows them again if the sentence is shown again. place: position of the sentence in the
     queue, from 0. seconds: time that the answer took. client, number: id of the browser tab, and number of the answer
     in that tab; they prevent an answer from being stored twice. annotator: name of the person, "" if no names are used;
     `SETTLED` for an answer that settles a difference. time: seconds since 1970. by: account that stored the answer.

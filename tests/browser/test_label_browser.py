@@ -119,6 +119,23 @@ def test_words_are_marked_by_mouse_and_a_new_type_gets_a_key(page: Page, server:
     expect(page.get_by_text("1 sentence labelled: 1 sentence, now the training set.")).to_be_visible()
 
 
+def test_marked_words_return_after_a_flag_and_an_undo(page: Page, server: Server, queued: str) -> None:
+    marks = opened(page, server, queued).locator("mark")
+    for key in ("ArrowLeft", "1", "f"):
+        page.keyboard.press(key)
+    until(lambda: 0 in stored(queued), "the answer is stored")
+    page.keyboard.press("u")
+    expect(marks).to_have_count(2)
+    page.keyboard.press("f")
+    page.reload()
+    settled(page)
+    page.get_by_role("button", name="Show 1 flagged again").click()
+    until(lambda: not stored(queued), "the flag is removed")
+    page.reload()
+    expect(marks).to_have_count(2)
+    assert labelling.answered(queued).labelled == {}
+
+
 @pytest.mark.full
 def test_words_are_marked_by_a_finger(browser: Browser, server: Server, queued: str) -> None:
     """A drag along the line marks words. The page scrolls only vertically."""

@@ -24,7 +24,7 @@ from tests.finished import tuned
 from tests.finished_bias import contracts, measured
 from tests.homes import Names
 from tests.labelling.test_answers import sent
-from tests.pages.drawing import opened, press, texts
+from tests.pages.drawing import opened, press, seen, texts
 
 PAGE = "pages/11_Label.py"
 StartedRuns = list[tuple[str, Mapping[str, Any]]]
@@ -191,6 +191,29 @@ def test_a_refused_answer_is_not_asked_for_again(roles: dict[str, str], monkeypa
     assert list(labelling.answered(run).labelled) == [1]
     assert editor._handled(run) == {"tab": 1}
     assert editor._store(run, outbox) == 0
+
+
+def test_an_answer_about_a_removed_corpus_does_not_replace_the_page(
+    roles: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = runs.execute("queue", {**roles, "encoder": "tiny", "n": 2}).id
+    corpora.remove(roles["domain"])
+    monkeypatch.setattr(st, "session_state", {"key": {"outbox": {"answers": [sent(0, 0)]}}})
+    editor._received(run, "key")
+    assert labelling.answered(run).history == ()
+
+
+def test_changes_that_cannot_be_stored_are_explained_on_the_page(roles: dict[str, str], home: Path) -> None:
+    run = runs.execute("queue", {**roles, "encoder": "tiny", "n": 2}).id
+    for name in ("Ann", "Bo"):
+        labelling.answer(run, [sent(0, 0, (1, 2, name), client=name, annotator=name)])
+    app = opened(PAGE, run=run)
+    labelling.answer(run, [sent(1, 0, action="reopen", client="Ann", annotator="Ann")])
+    press(app, "label.settle.0.0")
+    assert "Ann has not labelled sentence 1" in seen(app)
+    (home / "labelling.json").write_text("{")
+    app.text_area(key="label.guidelines").set_value("Notes").run()
+    assert "cannot be read, so nothing was changed" in seen(app)
 
 
 def test_the_browser_cuts_a_text_with_emoji_into_the_same_words(roles: dict[str, str], seal: Seal) -> None:

@@ -13,6 +13,7 @@ from core.labelling import view as labelling
 from core.shown import count
 from core.text.sentence import Entity
 from core.text.words import token_places
+from pages.ui.label.editor import reported
 from pages.ui.widgets import plain, table
 
 BY = "by"  # URL parameter: name of the annotator, so that a reload keeps it
@@ -94,8 +95,8 @@ def _difference(run_id: str, unsettled: Mapping[int, Mapping[str, Sequence[Entit
                     f"{plain(_name(name))} is right",
                     key=f"label.settle.{place}.{number}",
                     icon=":material/gavel:",
-                    on_click=labelling.settle,
-                    args=(run_id, place, name),
+                    on_click=reported,
+                    args=(labelling.settle, run_id, place, name),
                 )
 
 

@@ -1,6 +1,7 @@
 """The editor with which the user labels entities in the browser, and the progress of the queue."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -8,15 +9,18 @@ from typing import Any
 import streamlit as st
 
 from core import charts
-from core.errors import ConfigError
+from core.errors import ConfigError, WinnowError
+from core.files import on_disk
 from core.labelling import view as labelling
 from core.labelling.answers import READ_IN, Progress
+from core.paths import home
 from core.shown import count, duration
+from core.text.sentence import Entity
 from core.text.words import token_places
 from pages.ui.frame import ASSETS, looked
 from pages.ui.widgets import plain
 
-REFUSED = "label.refused"  # session key: why the last answer was not stored
+REFUSED = "label.refused"  # session key: why the last answer or change was not stored
 
 HANDLED = "label.handled"  # session key: {browser tab: number of its last answer that was refused}
 
@@ -42,6 +46,8 @@ def editor(run_id: str, annotator: str) -> None:
     _progress(done, labelling.purpose(run_id))
     everyones, types = labelling.answered(run_id), labelling.types(run_id)
     answers = everyones.of(annotator)
+    # Entities that the annotator marked last, also before a flag, a skip or an undo.
+    marked = {one.place: one.entities for one in answers.history if one.action == "label" or one.entities}
     if not types:
         st.info("Add a type first, such as PARTY.", icon=":material/label:")
     colours = charts.ENTITY_COLOURS
@@ -50,7 +56,7 @@ def editor(run_id: str, annotator: str) -> None:
         data={
             "run": run_id,
             "annotator": annotator,
-            "tasks": [_task(task) for task in sentences],
+            "tasks": [_task(task, marked.get(place)) for place, task in enumerate(sentences)],
             "types": [
                 {"name": name, "colour": charts.css_colour(colours[i % len(colours)])} for i, name in enumerate(types)
             ],
@@ -76,8 +82,8 @@ def editor(run_id: str, annotator: str) -> None:
             f"Show {done.flagged:,} flagged again",
             key="label.flagged",
             icon=":material/flag:",
-            on_click=labelling.reopen_flagged,
-            args=(run_id, annotator),
+            on_click=reported,
+            args=(labelling.reopen_flagged, run_id, annotator),
         )
     if done.unread:  # The warning is below the editor, so that the editor does not move.
         st.warning(
@@ -87,13 +93,24 @@ def editor(run_id: str, annotator: str) -> None:
         )
 
 
-def _task(task: labelling.Task) -> dict[str, Any]:
+def reported(change: Callable[..., None], *values: object) -> None:
+    """Call `change` in a callback, where an error would replace the page. The editor shows the error instead."""
+    try:
+        with on_disk(home()):
+            change(*values)
+    except WinnowError as error:
+        st.session_state[REFUSED] = str(error)
+
+
+def _task(task: labelling.Task, marked: Sequence[Entity] | None = None) -> dict[str, Any]:
+    """Return a sentence as the editor needs it. marked: entities to show instead of the suggestions."""
     sentence = task.sentence
+    entities = (sentence.entities or ()) if marked is None else marked
     return {
         "text": sentence.text,
         "place": sentence.place,
         "places": _in_javascript(sentence.text, token_places(sentence.text, sentence.tokens)),
-        "spans": [[entity.start, entity.end, entity.type] for entity in sentence.entities or ()],
+        "spans": [[entity.start, entity.end, entity.type] for entity in entities],
         "why": list(task.queued.why),
     }
 
@@ -111,7 +128,9 @@ def _handled(run_id: str) -> dict[str, int]:
 
 
 def _received(run_id: str, key: str) -> None:
-    _store(run_id, st.session_state[key].get("outbox"))
+    # An error in a callback would replace the page. `editor` tries again and shows the error.
+    with suppress(WinnowError), on_disk(home()):
+        _store(run_id, st.session_state[key].get("outbox"))
 
 
 def _store(run_id: str, outbox: Any) -> int:

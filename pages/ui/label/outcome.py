@@ -17,6 +17,7 @@ from core.labelling.tasks import ENDINGS
 from core.projects import runs
 from core.shown import count
 from pages.ui.frame import guard
+from pages.ui.label.editor import reported
 from pages.ui.project import later, page_link
 from pages.ui.runs.links import RESULTS, TRAINING
 from pages.ui.widgets import chart, plain, pressed, submitted, table
@@ -53,7 +54,7 @@ def guidelines() -> None:
 
 
 def _keep_guidelines() -> None:
-    labelling.keep_guidelines(st.session_state[GUIDELINES])
+    reported(labelling.keep_guidelines, st.session_state[GUIDELINES])
 
 
 def taken_away(run_id: str, annotator: str) -> None:
