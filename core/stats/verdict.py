@@ -200,7 +200,7 @@ def _open(test: Tested, gain: str, arm: Arm, effect: float) -> str:
     """
     if not test.gap.sign:
         lacks = needed(test.gap, arm.unit, effect, single_pretraining=arm.single_pretraining, unlearnt=arm.unlearnt)
-        return f"{gain}: the interval includes 0. {lacks}"
+        return f"{gain}{': the interval includes 0' * is_known((test.gap.lo, test.gap.hi))}. {lacks}"
     side = "above" if test.gap.sign > 0 else "below"
     return f"{gain}: {side} 0, but p = {test.gap.p:.3f}; this test's level is {test.asked:.2g}."
 
@@ -250,9 +250,12 @@ def described(gap: Difference, without: str, unit: str) -> tuple[Described, str]
 
     gap: difference from `none`. without: how the sentence names `none`. unit: "seeds" or "replicates" of `none`.
     """
+    against, word = f"Against {without} {_points(gap)}", DESCRIBED[gap.sign]
+    if not is_known((gap.lo, gap.hi)):
+        return word, f"{against}. This variant trains nothing, and the planned test does not include it."
     where = {1: "the whole interval is above 0", 0: "the interval includes 0", -1: "the whole interval is below 0"}
-    return DESCRIBED[gap.sign], (
-        f"Against {without} {_points(gap)}: {where[gap.sign]}. This variant trains nothing, so its interval only "
+    return word, (
+        f"{against}: {where[gap.sign]}. This variant trains nothing, so its interval only "
         f"includes the variation of the {unit} of none and of the test sentences. The planned test does not include "
         "this variant, and the interval is not corrected for the other comparisons."
     )

@@ -238,6 +238,10 @@ def test_verdict_follows_from_the_interval_and_names_its_limits() -> None:
         assert why.startswith("Against the tagger trained on the labels ")
         assert "the variation of the seeds of none and of the test sentences" in why
         assert "not corrected" in why
+    _, why = described(compare_line([one], none[:1]), "none", "seeds")
+    assert why.endswith(
+        "(one seed, so no interval). This variant trains nothing, and the planned test does not include it."
+    )
 
 
 def test_degrees_of_freedom_are_limited_by_the_seeds_of_the_baseline() -> None:
