@@ -21,10 +21,10 @@ from core.runs.store import Run, RunStore
 from core.shown import count, duration, gain_in_words, in_points
 from core.stats.bootstrap import Resampled, resample
 from core.stats.pooled import Estimate, Mean
-from core.stats.power import detectable, detected, power, replicates_to_detect
+from core.stats.power import detectable, power, replicates_to_detect
 from core.stats.sequential import looks_of
 from core.stats.spread import ASSUMED_PRETRAINING, Spread, assumed, measured, of_estimate, of_swapped
-from core.stats.verdict import POWER, Lacking, has_power, lacking
+from core.stats.verdict import POWER, Lacking, detected, lacking
 from core.tagging import evaluations
 
 # Number of bootstrap samples of the sentences; enough to estimate a spread.
@@ -457,9 +457,8 @@ class Open:
 
     @property
     def has_power(self) -> bool:
-        """True if the comparison was large enough to detect the planned gain, according to its own variance."""
-        known = self.estimate is not None and float(self.estimate.dof) > 0
-        return known and has_power(self.effect, float(self.estimate.falling), float(self.estimate.fixed))  # type: ignore[union-attr]
+        """True if the comparison detects the planned gain at 80% power, so that no sentence contradicts `detects`."""
+        return self.detects is not None and self.detects <= self.effect
 
     @property
     def detects(self) -> float | None:

@@ -49,7 +49,7 @@ from core.stats.pooled import Estimate, Mean, between, corpora_needed, pooled, r
 from core.stats.power import power
 from core.stats.sequential import ALPHA, adjusted_interval
 from core.stats.spread import Spread
-from core.stats.verdict import ANSWERS, has_power, lacking
+from core.stats.verdict import ANSWERS, detected, lacking
 from core.tagging.calibrate import CalibrateResult
 
 # Options that have one corpus per task.
@@ -456,7 +456,7 @@ def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], config: St
     each = f" on each of {len(tasks)} tasks" if len(tasks) > 1 else ""
     falling, fixed = float(mean.falling), float(mean.fixed)
     below = these.interval[1] < config.effect
-    if below or has_power(config.effect, falling, fixed):
+    if below or detected(float(mean.half()), these.dof) <= config.effect:
         why = "the whole interval is below it" if below else "this much data would have detected it"
         return f"{gain.capitalize()} is unlikely: {why}."
     lacks = lacking(config.effect, falling, fixed, n)

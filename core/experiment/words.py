@@ -254,7 +254,7 @@ def _early(result: ExperimentResult | StudyResult) -> str:
     if test is None or test.adjusted is None:
         return ""
     return (
-        f"The plan ended early. With its {len(test.looks)} interim analyses, the difference to {test.against} lies "
+        f"The plan ended early. With its {len(test.looks)} planned analyses, the difference to {test.against} lies "
         f"between {points(test.adjusted[0])} and {points(test.adjusted[1])}.{_TOO_LARGE * (test.ended in FOUND)}"
     )
 

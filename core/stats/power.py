@@ -185,20 +185,6 @@ def detectable(spread: Spread | tuple[Spread, ...], looks: tuple[int, ...]) -> f
     return min(float(np.quantile(gains, POWER)), 100.0)
 
 
-def detected(half: float, dof: float, bound: float = 0.05) -> float:
-    """Return the smallest gain, in points, that a finished comparison would detect in 80 of 100 repetitions.
-
-    Return 100 at most. Unlike `detectable`, this uses the comparison's own confidence interval. half: half the width of
-    the 95% interval. dof: its degrees of freedom. bound: significance level of the test.
-    """
-    from scipy.special import stdtrit
-
-    if dof <= 0:
-        return 100.0
-    se = half / stdtrit(dof, 0.975)
-    return min(float(se * (stdtrit(dof, 1 - bound / 2) + stdtrit(dof, POWER))), 100.0)
-
-
 def replicates_to_detect(spread: Spread | tuple[Spread, ...], gain: float, more_than: int, at_most: int) -> int | None:
     """Return the smallest number of replicates, above `more_than`, with which a plan detects `gain`.
 

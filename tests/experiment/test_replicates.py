@@ -129,6 +129,7 @@ def test_variants_are_compared_per_replicate_on_shared_halves(finished: Run) -> 
     assert rows["ngram-perplexity"].interval_random == pytest.approx((gap.lo, gap.hi))
     report = html_report(finished.id)
     assert "Halves were swapped" in report
+    assert "These are the scores of the first replicate" in report
     assert "None</" not in report
     assert "Halves were swapped" in deliver.board_markdown(finished.id)
 

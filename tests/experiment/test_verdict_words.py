@@ -247,6 +247,15 @@ def test_sufficient_comparison_asks_for_no_more_repetitions() -> None:
     assert repetitions_to_settle(ExperimentResult(leaderboard=[NONE, row], curve=[], hours={"finetune": 0.4})) == 0
 
 
+def test_comparison_that_detects_only_larger_gains_does_not_make_the_planned_gain_unlikely() -> None:
+    """With three degrees of freedom, a standard error of 0.32 points detects 1.3 points, not 1 point."""
+    estimate = replace(GAIN, delta=0.2, falling=0.1, fixed=0.0, dof=3)
+    found = finding(line("no evidence", delta=0.2, interval=(-0.8, 1.2), estimate=estimate))
+    assert found.word == "Can't tell yet"
+    assert "can only detect gains of about 1.3 points or more" in found.sure
+    assert "would detect it" not in found.next
+
+
 def test_shown_gain_omits_power_and_early_end_states_wider_interval() -> None:
     plan, helped = Foretold(effect=1.0, chance=0.1), line("helped", "tapt")
     planned = PlannedTest(
@@ -256,7 +265,7 @@ def test_shown_gain_omits_power_and_early_end_states_wider_interval() -> None:
     result = ExperimentResult(leaderboard=[NONE, helped], curve=[], hours={}, foretold=plan, planned=planned)
     found = of_experiment(result).sure
     assert "Before it started" not in found
-    assert "With its 3 interim analyses, the difference to none lies between +0.4 and +2.1." in found
+    assert "With its 3 planned analyses, the difference to none lies between +0.4 and +2.1." in found
     late = "A difference that ends a plan early is on average larger than the true one."
     assert late in found
     futile = of_experiment(replace(result, planned=replace(planned, ended="futile"))).sure

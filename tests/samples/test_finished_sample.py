@@ -21,7 +21,7 @@ from core.projects.view import FINISHED
 from core.runs.result import read
 from core.samples.sets import Name
 from core.shown import duration, in_points
-from core.stats.power import detected
+from core.stats.verdict import detected
 from core.tagging import view as taggers
 from tests import finished
 from tests.conftest import Seal, sealer

@@ -325,7 +325,9 @@ def _kinds(report: Report, types: Sequence[TypeScores], more: int) -> list[Part]
         each = (
             f" Each score with the variant is the mean of {times} trainings, each score without it of {base.n_taggers}."
         )
-    each = each if times > 1 and not swapped(report.rows) else ""
+    each = each if times > 1 else ""
+    if swapped(report.rows):  # Replicates have different test sets.
+        each = " These are the scores of the first replicate, on its half of the labelled sentences."
     text = (
         "A score of 100 means that all entities were found and none was invented. By chance alone, scores vary by some "
         f"points.{each}"
