@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import FILE, config_options, given
+from core.cli.options import FILE, Command, config_options, given
 from core.cli.terminal import echo, finish, json_option, progress, report
 from core.corpora.corpus import Corpus
 from core.kinds import KINDS
@@ -19,6 +19,21 @@ from core.runs.run import Run
 from core.shown import count
 
 
+def _tool_option(usual: str) -> Callable[[Command], Command]:
+    """Return a click option for the labelling tool. usual: tool if the extension of `--output` belongs to none."""
+
+    def chosen(context: click.Context, _: click.Parameter, tool: str | None) -> str:
+        ending = Path(context.params.get("output") or "").suffix.lower()
+        return tool or next((name for name, own in ENDINGS.items() if own == ending), usual)
+
+    return click.option(
+        "--tool",
+        type=click.Choice(list(ENDINGS)),
+        callback=chosen,
+        help=f"Labelling tool. Default: the first one with the extension of --output, otherwise {usual}.",
+    )
+
+
 @click.group("label")
 def label_group() -> None:
     """Find sentences to label next and labels to correct, and store the new labels as corpora."""
@@ -26,8 +41,8 @@ def label_group() -> None:
 
 @label_group.command("next")
 @config_options(KINDS["queue"].config)
-@click.option("--output", type=FILE, help="Write the sentences to this file, in the format of --tool.")
-@click.option("--tool", type=click.Choice(list(ENDINGS)), default="doccano", show_default=True, help="Labelling tool.")
+@click.option("--output", type=FILE, is_eager=True, help="Write the sentences to this file, in the format of --tool.")
+@_tool_option("doccano")
 @click.option("--suggestions/--no-suggestions", default=True, help="Write the suggestions too.")
 @json_option
 def label_next(output: str | None, tool: str, suggestions: bool, as_json: bool, **values: object) -> None:
@@ -43,8 +58,8 @@ def label_next(output: str | None, tool: str, suggestions: bool, as_json: bool, 
 @config_options(KINDS["draw"].config)
 # The option exists only for its error message: random sentences have no suggestions.
 @click.option("--suggest", hidden=True)
-@click.option("--output", type=FILE, help="Write the sentences to this file, in the format of --tool.")
-@click.option("--tool", type=click.Choice(list(ENDINGS)), default="doccano", show_default=True, help="Labelling tool.")
+@click.option("--output", type=FILE, is_eager=True, help="Write the sentences to this file, in the format of --tool.")
+@_tool_option("doccano")
 @json_option
 def label_draw(suggest: str | None, output: str | None, tool: str, as_json: bool, **values: object) -> None:
     """Draw random sentences of the task corpus (T_C) to label as dev and test sets, without suggestions."""
@@ -55,8 +70,8 @@ def label_draw(suggest: str | None, output: str | None, tool: str, as_json: bool
 
 @label_group.command("review")
 @config_options(KINDS["review"].config)
-@click.option("--output", type=FILE, help="Write the sentences to this file, in the format of --tool.")
-@click.option("--tool", type=click.Choice(list(ENDINGS)), default="doccano", show_default=True, help="Labelling tool.")
+@click.option("--output", type=FILE, is_eager=True, help="Write the sentences to this file, in the format of --tool.")
+@_tool_option("doccano")
 @json_option
 def label_review(output: str | None, tool: str, as_json: bool, **values: object) -> None:
     """List the sentences of a labelled corpus whose labels may be wrong, worst first, with the reasons."""
@@ -102,8 +117,8 @@ def label_import(run_id: str, file: str, annotator: str, as_json: bool) -> None:
 
 @label_group.command("export")
 @click.argument("run_id", metavar="RUN")
-@click.option("--output", type=FILE, required=True, help="Write the labelled sentences to this file.")
-@click.option("--tool", type=click.Choice(list(ENDINGS)), default="conll", show_default=True, help="Format or tool.")
+@click.option("--output", type=FILE, required=True, is_eager=True, help="Write the labelled sentences to this file.")
+@_tool_option("conll")
 @json_option
 def label_export(run_id: str, output: str, tool: str, as_json: bool) -> None:
     """Write the labelled sentences of RUN for a labelling tool, or as CoNLL."""

@@ -446,6 +446,17 @@ def test_labels_that_are_exported_and_imported_again_are_the_same(
     assert view.answered(queued).labelled == before
 
 
+@pytest.mark.parametrize(("ending", "begins"), [(".jsonl", '{"text": '), (".conll", "The\t"), (".txt", "The\t")])
+def test_the_extension_of_an_exported_file_gives_its_tool(
+    queued: str, ending: str, begins: str, tmp_path: Path, command: Command
+) -> None:
+    view.answer(queued, [sent(0, 0)])
+    for words in (("--output", tmp_path / f"a{ending}"), ("--output", tmp_path / "b.jsonl", "--tool", "conll")):
+        assert command("label", "export", queued, *words)[0] == 0
+    assert (tmp_path / f"a{ending}").read_text("utf-8").startswith(begins)
+    assert (tmp_path / "b.jsonl").read_text("utf-8").startswith("The\t")
+
+
 @pytest.mark.parametrize("tool", tasks.ENDINGS)
 def test_labels_come_back_for_text_with_marks_directly_after_words(seal: Seal, tool: str, tmp_path: Path) -> None:
     texts = [
