@@ -243,12 +243,19 @@ class WholeLines:
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Append a line with one write and an fsync. If the last line is incomplete, first write a newline."""
+    """Append a line with one write and an fsync. If the last line is incomplete, first write a newline.
+
+    Errors: OSError, also if the disk has space for only a part of the line; this part is then removed.
+    """
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         size = os.fstat(file).st_size
         torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"  # the previous writer was killed
-        os.write(file, (b"\n" if torn else b"") + line + b"\n")
+        data = (b"\n" if torn else b"") + line + b"\n"
+        written = os.write(file, data)
+        if written < len(data):
+            os.ftruncate(file, os.fstat(file).st_size - written)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         os.fsync(file)
     finally:
         os.close(file)

@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import save_file
 
 from core.errors import ResourceError
-from core.files import disk_is_full, save_array_atomic
+from core.files import append_line, disk_is_full, save_array_atomic
 from core.importing.uploads import spool, spooled
 from core.project_list import shared_home
 from core.projects import runs
@@ -82,6 +82,21 @@ def test_a_full_disk_is_recognised_in_the_errors_of_every_library(kind: str, tmp
         assert disk_is_full(refused.value), repr(refused.value)
     for fault in (OSError(errno.EIO, os.strerror(errno.EIO)), ValueError("3 requested"), RuntimeError("pos 3 vs 4")):
         assert not disk_is_full(fault)
+
+
+def test_a_line_for_which_the_disk_has_only_half_the_space_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+    """Without the error, an answer or a hand edit would be lost silently."""
+    log = tmp_path / "answers.jsonl"
+    append_line(log, b'{"n": 1}')
+    whole, (_, hard) = log.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 4, hard))
+    try:
+        with pytest.raises(OSError) as refused:  # noqa: PT011 - `disk_is_full` checks it
+            append_line(log, b'{"n": 2}')
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    assert disk_is_full(refused.value)
+    assert log.read_bytes() == whole
 
 
 @pytest.mark.parametrize("name", ["x" * 300 + ".txt", "é" * 300 + ".txt.gz", "名" * 300])
