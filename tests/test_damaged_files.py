@@ -70,6 +70,8 @@ MANIFEST: dict[str, dict[str, object]] = {
     "no kind": {"kind": None},
     "a number for a time": {"created": 3},
     "text for a time": {"created": "soon"},
+    "before all time": {"created": "0001-01-01T00:00:00"},
+    "after all time": {"created": "9999-12-31T23:59:59-23:59"},
     "another's": {"run_id": "20260101-000000-select-0000"},
     "a list for a parent": {"parent": []},
     "no key": {"key": None},

@@ -68,7 +68,10 @@ class Manifest:
             raise TypeError("lacks an id, kind, time or key")
         if not isinstance(document.get("parent"), str | None):
             raise TypeError("has a parent that is not a run")
-        datetime.fromisoformat(document["created"])
+        try:
+            datetime.fromisoformat(document["created"]).astimezone()
+        except OverflowError as error:
+            raise ValueError("has a time that the system cannot convert") from error
         return cls(**{column.name: document[column.name] for column in fields(cls) if column.name in document})
 
 
