@@ -14,6 +14,8 @@ from core.cli.terminal import echo, echo_json, in_words, json_option, note_spoil
 from core.corpora.writers import write_file
 from core.errors import ProjectError
 from core.experiment import results
+from core.files import on_disk
+from core.paths import given_home
 from core.projects import labels, machine, privacy, removals, run_comparison, runs, titles
 from core.projects import view as projects
 from core.projects.labels import Label
@@ -109,7 +111,8 @@ def project_import(file: str, name: str, as_json: bool) -> None:
     """Import a project from a file that `project export` wrote. If the import fails, no project is made."""
     path = Path(file)
     try:
-        with path.open("rb") as opened:
+        # An error of the home's disk must not be reported as an error of the file.
+        with path.open("rb") as opened, on_disk(given_home()):
             project = projects.bring_in(opened, path.name, name)
     except OSError as error:
         raise ProjectError(f"{path.name}: cannot be read ({error.strerror}); check its permissions.") from error

@@ -25,6 +25,7 @@ from core.runs.lock import locked
 from core.runs.run import BROUGHT
 from core.runs.store import MANIFEST, RUN_FOLDERS
 
+_FOLDER = re.compile(rf"corpora|runs(/[^/]+/({'|'.join(RUN_FOLDERS)}))?")  # names that only folders may have
 _SAFE = re.compile(r"[^/\\\x00-\x1f\x7f:]{1,255}(/[^/\\\x00-\x1f\x7f:]{1,255}){0,11}")
 # Maximum number of files; maximum size of the list of files, in bytes; maximum compression ratio of this list, which is
 # low because sha256 sums can hardly be compressed.
@@ -126,6 +127,7 @@ def _refuse_unsafe(info: zipfile.ZipInfo, entry: Entry | None, label: str) -> No
     """
     parts = info.filename.split("/")
     inside = _SAFE.fullmatch(info.filename) and parts[0] in KEPT and not any(part[0] == "." for part in parts)
+    inside = inside and not _FOLDER.fullmatch(info.filename)
     mode = info.external_attr >> 16
     plain = not stat.S_IFMT(mode) or stat.S_ISREG(mode)
     foreign = is_pickle(info.filename) or is_of_the_process(info.filename)

@@ -1,5 +1,6 @@
 """Hostile project files are refused with a clear error, and nothing of them stays."""
 
+import errno
 import hashlib
 import io
 import json
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -19,6 +21,7 @@ from core.projects import unpack
 from core.projects import view as projects
 from core.projects.pack import FORMAT, LIST
 from core.runs.lock import locked
+from tests.conftest import Command
 
 NAME = "corpora/0123456789abcdef01234567/about.json"
 Files = dict[str | zipfile.ZipInfo, bytes]
@@ -79,6 +82,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
             "runs/.hidden/out", "runs/a\n/out", "encoders/evil/config.json", "key", "runs/x/model.pkl",
             "runs/x/artifacts/model/pytorch_model.bin", "project.json", "runs/" + "a/" * 40 + "out", "corpora/",
             "runs/x/where.json", "runs/x/Where.json", "runs/x/launched", "runs/x/checkpoints/step.json",
+            "corpora", "runs", "runs/x/artifacts", "runs/x/chunks",
         )
     },
     "a link": lambda: packed({entry("runs/x/link", 0o120777): b"/etc/passwd"}),
@@ -140,6 +144,21 @@ def test_two_imports_do_not_name_their_projects_at_the_same_time(home: Path, mon
         projects.bring_in(io.BytesIO(packed({NAME: b"{}"})), "given.zip")
     assert_nothing_stays(home)
     assert projects.bring_in(io.BytesIO(packed({NAME: b"{}"})), "given.zip").name == "Brought"
+
+
+def test_a_full_disk_of_the_home_is_not_reported_as_an_unreadable_file(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    given = tmp_path / "given.zip"
+    given.write_bytes(packed({NAME: b"{}"}))
+    full = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(unpack, "_write", Mock(side_effect=full))
+    assert command("project", "import", given) == (
+        2,
+        "",
+        f"{shared_home(home)}: its disk is full; free some space there and try again.\n",
+    )
+    assert_nothing_stays(home)
 
 
 def test_truncated_files_bombs_and_files_larger_than_the_disk_are_refused(
