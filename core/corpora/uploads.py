@@ -247,6 +247,7 @@ def _drafts(home: Path) -> Iterator[Path]:
     yield from (home / "runs").glob(".removed-*")
     yield from (home / "runs").glob("*/choices/.*")
     yield from (home / "exports").glob(".*")
+    yield from home.glob(".export-*")
 
 
 def _last_written(path: Path) -> float:

@@ -115,6 +115,19 @@ def test_the_page_deletes_a_waiting_upload(home: Path) -> None:
     assert list(uploads.waiting()) == [tokens[1]]
 
 
+def test_a_killed_export_of_a_project_leaves_no_copy_of_its_text_for_ever(home: Path) -> None:
+    add(upload("x.txt", b"A clause .\n"))
+    script = (
+        "import os; from core.projects import pack, view; pack.replacing = lambda path: os._exit(9); "
+        "view.export_bytes(view.current())"
+    )
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == 9
+    (left,) = home.glob(".export-*")
+    os.utime(left, (0, 0))
+    removals.sweep()
+    assert not left.exists()
+
+
 @pytest.mark.parametrize(("kind", "options"), [("add", {"move": True}), ("intake", {"domain": ("x.txt",)})])
 def test_an_upload_that_a_run_reads_does_not_wait(kind: str, options: dict[str, object], home: Path) -> None:
     token = upload("x.txt", b"A clause .\n")
