@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from filecmp import cmpfiles
@@ -96,6 +97,7 @@ class Library:
     def find(self, reference: str) -> Corpus:
         """Return a corpus by its name, or by at least the first 6 digits of its fingerprint.
 
+        Accented letters match in both Unicode forms, because macOS writes them in file names as two characters.
         Errors: CorpusError if no corpus, or more than one, has this name or fingerprint.
         """
         if _FINGERPRINT.fullmatch(reference) and (corpus := _readable(self.folder / reference)):
@@ -103,7 +105,7 @@ class Library:
         matches = [
             corpus
             for corpus in self.list()
-            if reference in (*corpus.names, corpus.name)
+            if _composed(reference) in map(_composed, corpus.names)
             or (len(reference) >= 6 and corpus.fingerprint.startswith(reference))
         ]
         if not matches:
@@ -157,9 +159,14 @@ class Library:
 
     def _free(self, name: str, fingerprint: str = "") -> str:
         """Return `name`, with a number added if a corpus other than `fingerprint` has this name."""
-        taken = {bearer for corpus in self.list() if corpus.fingerprint != fingerprint for bearer in corpus.names}
+        others = (corpus for corpus in self.list() if corpus.fingerprint != fingerprint)
+        taken = {_composed(bearer) for corpus in others for bearer in corpus.names}
         numbered = (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3)))
-        return next(candidate for candidate in numbered if candidate not in taken)
+        return next(candidate for candidate in numbered if _composed(candidate) not in taken)
+
+
+def _composed(name: str) -> str:
+    return unicodedata.normalize("NFC", name)
 
 
 def _renamed(draft: Path, target: Path) -> bool:

@@ -152,6 +152,15 @@ def test_corpora_are_found_by_name_and_removed(home: Path) -> None:
     assert [path.name for path in library.folder.iterdir()] == [other.fingerprint]
 
 
+def test_an_accented_name_is_found_in_both_unicode_forms(home: Path) -> None:
+    """macOS writes an accented letter of a file name as two characters, but a keyboard types one."""
+    library = Library(home)
+    written, typed = "contrats e\u0301te\u0301", "contrats \u00e9t\u00e9"
+    corpus = library.seal([plain("A.")], name=written, origin={})
+    assert library.find(typed).fingerprint == corpus.fingerprint
+    assert library.seal([plain("B.")], name=typed, origin={}).name == f"{typed} (2)"
+
+
 def test_each_corpus_has_its_own_name(home: Path) -> None:
     library = Library(home)
     one, two, three = (library.seal([plain(text)], name="c", origin={}) for text in ("A.", "B.", "C."))
