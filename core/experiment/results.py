@@ -20,9 +20,9 @@ from core.experiment.words import Finding, line_name
 from core.kinds import KINDS
 from core.paths import home
 from core.projects.home import kept_per_home, library, store
-from core.runs import result
+from core.runs import durations, result
 from core.runs.store import Run
-from core.runs.where import Where
+from core.runs.where import clusters_of
 from core.stats.bootstrap import compare_line
 from core.stats.calibration import Abstaining
 from core.stats.power_law import next_step, saved
@@ -270,11 +270,10 @@ def seconds_to_ask(model: str, tests: Iterable[str]) -> tuple[float, str]:
 def sent_to(run_id: str) -> list[str]:
     """Return the other computers to which an experiment or study sent sentences: clusters and hosts of language models.
 
-    Hosts of the runs below the leaderboard (`beside`) are included.
+    Clusters of all runs that it used, and hosts of the runs below the leaderboard (`beside`), are included.
     """
     run = store().get(run_id)
-    on = Where.read(run.path).on
-    found = [on] if on.startswith("ray:") else []
+    found = [cluster for used in durations.with_children([run], store()) for cluster in clusters_of(used.path)]
     if run.manifest.kind == "study":
         found += StudyConfig.parse(dict(run.manifest.config)).experiment(0).hosts
     if run.manifest.kind == "experiment":

@@ -15,9 +15,8 @@ Interval = tuple[float, float]
 
 def by_kind(runs: Iterable[Run], store: RunStore) -> Mapping[str, float]:
     """Return {kind of run: seconds} for these runs and all runs whose results they need. Each run is counted once."""
-    by_id = _with_children(runs, store)
     seconds: dict[str, float] = {}
-    for run in by_id.values():
+    for run in with_children(runs, store):
         parts = [interval for part in children_of(run, store) for interval in _busy(part)]
         kind, own = run.manifest.kind, _length(_busy(run)) - _overlap(_busy(run), parts)
         seconds[kind] = seconds.get(kind, 0.0) + own
@@ -35,7 +34,8 @@ def children_of(run: Run, store: RunStore) -> list[Run]:
     return [candidate for candidate in store.list() if candidate.manifest.parent == run.id or candidate.id in used]
 
 
-def _with_children(runs: Iterable[Run], store: RunStore) -> dict[str, Run]:
+def with_children(runs: Iterable[Run], store: RunStore) -> list[Run]:
+    """Return these runs and all runs whose results they need, directly or through other runs, each once."""
     by_id: dict[str, Run] = {}
     waiting = list(runs)
     while waiting:
@@ -43,7 +43,7 @@ def _with_children(runs: Iterable[Run], store: RunStore) -> dict[str, Run]:
         if run.id not in by_id:
             by_id[run.id] = run
             waiting += children_of(run, store)
-    return by_id
+    return list(by_id.values())
 
 
 def _busy(run: Run) -> list[Interval]:

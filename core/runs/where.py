@@ -19,6 +19,9 @@ from core.files import read_object, write_atomic
 ON, MIXED = "WINNOW_ON", "WINNOW_MIXED"
 LOCAL = "local"
 FILE = "where.json"
+# File with all clusters to which a run was ever sent. Unlike FILE, it stays if the run is resumed here, and it is
+# exported.
+SENT = "sent-to.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,8 @@ class Where:
 
     def keep(self, run: Path) -> None:
         """Store the place in the run's folder. The default place needs no file."""
+        if sent := {on for on in (*clusters_of(run), self.on) if _is_cluster(on)}:
+            write_atomic(run / SENT, json.dumps({"clusters": sorted(sent)}).encode())
         if self == Where():
             (run / FILE).unlink(missing_ok=True)
         else:
@@ -51,6 +56,18 @@ class Where:
     def environment(self) -> dict[str, str]:
         """Environment variables with which `asked` returns this place in another process."""
         return {ON: self.on, MIXED: "1" if self.mixed else ""}
+
+
+def clusters_of(run: Path) -> set[str]:
+    """Return the clusters to which a run was ever sent, as values of the option `--on`. run: the run's folder."""
+    stored = (read_object(run / SENT) or {}).get("clusters")
+    named = {on for on in stored if isinstance(on, str)} if isinstance(stored, list) else set[str]()
+    # A run of an older version has only the place where it last computed.
+    return {on for on in (*named, Where.read(run).on) if _is_cluster(on)}
+
+
+def _is_cluster(on: str) -> bool:
+    return on.startswith("ray:")
 
 
 def checked(on: str = "") -> str:

@@ -338,6 +338,8 @@ def test_the_report_names_the_host_that_got_sentences(
     assert "of computing on one machine; no data left it." in on_local
     Where(on="ray:head:6379").keep(local.path)
     assert html_report(local.id).count("sentences were sent to ray:head:6379.") == 2
+    Where().keep(local.path)  # resumed on this machine
+    assert html_report(local.id).count("sentences were sent to ray:head:6379.") == 2
 
 
 def test_each_half_has_its_own_examples_and_thresholds(home: Path, server: FakeLlm, untrained: None) -> None:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,11 +17,14 @@ from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.kind import Kind, work_of
 from core.kinds import KINDS
+from core.paths import within
 from core.projects import machine, runs
+from core.projects import view as projects
 from core.projects.machine import Cluster
 from core.runs import launch
 from core.runs.ray_engine import Machine
-from core.runs.where import Where
+from core.runs.store import RunStore
+from core.runs.where import Where, clusters_of
 from core.runs.worker import execute
 from tests.conftest import Command
 from tests.finished import corpora
@@ -126,8 +130,9 @@ def test_two_processes_may_keep_a_place_at_once(tmp_path: Path, monkeypatch: pyt
     placed, place = list[Path](), Path.replace
 
     def replaced(path: Path, target: Path) -> Path:
-        placed.append(path)
-        if len(placed) == 1:
+        if target.name == "where.json":
+            placed.append(path)
+        if placed == [path]:
             Where(on="ray").keep(tmp_path)  # another window writes just before
         return place(path, target)
 
@@ -135,6 +140,18 @@ def test_two_processes_may_keep_a_place_at_once(tmp_path: Path, monkeypatch: pyt
     Where(on=CLUSTER).keep(tmp_path)
     assert len(placed) == 2
     assert Where.read(tmp_path).on == CLUSTER
+
+
+def test_a_cluster_that_got_text_is_remembered_after_a_resume_here_and_an_import(home: Path) -> None:
+    run = RunStore(home).create("add", {"path": "x.txt"}, {}, versions={}, key="k")
+    Where(on=CLUSTER).keep(run.path)
+    Where().keep(run.path)
+    Where(on="ray").keep(run.path)
+    run.launched_file.touch()
+    backup = BytesIO(projects.export_bytes(projects.current()))
+    with within(projects.bring_in(backup, "given.zip", "Brought").slug):
+        brought = runs.get(run.id)
+        assert (Where.read(brought.path), clusters_of(brought.path)) == (Where(), {CLUSTER})
 
 
 @pytest.mark.parametrize(
