@@ -32,6 +32,7 @@ _SAFE = re.compile(r"[^/\\\x00-\x1f\x7f:]{1,255}(/[^/\\\x00-\x1f\x7f:]{1,255}){0
 _MOST_FILES, _LONGEST_LIST, _LIST_RATIO = 500_000, 64 << 20, 10
 _RATIO, _SMALL = 100, 1 << 30  # reject a project that would unpack to more than 100 times its size and more than 1 GiB
 
+_LARGEST_MANIFEST = 4 << 20  # bytes; it has the paths of an import's files, and every page reads all manifests
 _SMALL_JSON = 1 << 20  # bytes; each larger JSON file must itself respect _RATIO, because pages read it as a whole
 _CHUNK = 1 << 20
 _CHECK_SECONDS = 900
@@ -145,9 +146,8 @@ def _is_read_whole(name: str) -> bool:
 
 
 def _is_too_large(info: zipfile.ZipInfo) -> bool:
-    if info.filename.endswith(f"/{MANIFEST}"):  # every page reads all manifests
-        return info.file_size > _SMALL_JSON
-    return info.file_size > min(LARGEST_JSON, max(_SMALL_JSON, _RATIO * info.compress_size))
+    largest = _LARGEST_MANIFEST if info.filename.endswith(f"/{MANIFEST}") else LARGEST_JSON
+    return info.file_size > min(largest, max(_SMALL_JSON, _RATIO * info.compress_size))
 
 
 def _refuse_bomb(file: IO[bytes], label: str, entries: Mapping[str, Entry], root: Path) -> None:

@@ -57,7 +57,7 @@ class RunStore:
         self.home, self._optioned = home.absolute(), frozenset(optioned)
         self.folder = self.home / "runs"
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, tuple[int, Run]] = {}  # {id: (time of its manifest, run)}
 
     def create(
         self,
@@ -169,16 +169,23 @@ class RunStore:
         return [run for run in self.list() if run.manifest.key == key and _same(run.manifest.config, config)]
 
     def _find(self, run_id: str) -> Run | None:
-        """Return a run by id, or None if it does not exist or another process has removed it."""
+        """Return a run by id, or None if it does not exist or another process has removed it.
+
+        A run that was removed and came back with an imported project is read again, as it may have another state.
+        """
         path = self.folder / run_id / MANIFEST
-        if (run := self._runs.get(run_id)) and path.exists():
-            return run
         try:
+            written = path.stat().st_ctime_ns
+            if (kept := self._runs.get(run_id)) and kept[0] == written:
+                return kept[1]
             run = Run(path.parent, Manifest.read(path))
         except (OSError, ValueError, TypeError):
             return None
         whole = run.id == run_id and (run.manifest.config or run.manifest.kind not in self._optioned)
-        return self._runs.setdefault(run_id, run) if whole else None
+        if not whole:
+            return None
+        self._runs[run_id] = written, run
+        return run
 
     def _forget(self, names: Iterable[str]) -> None:
         """Drop runs that another process has removed, so that a long-lived app does not keep them in memory."""

@@ -16,11 +16,14 @@ from unittest.mock import Mock
 import pytest
 
 from core.errors import ProjectError, ResourceError, RunBusy
+from core.paths import within
 from core.project_list import FIRST_SLUG, LOCK, PROJECTS, shared_home
-from core.projects import unpack
+from core.projects import runs, unpack
 from core.projects import view as projects
+from core.projects.home import store
 from core.projects.pack import FORMAT, LIST
 from core.runs.lock import locked
+from core.runs.worker import execute
 from tests.conftest import Command
 
 NAME = "corpora/0123456789abcdef01234567/about.json"
@@ -99,7 +102,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "of a later version": lambda: packed({}, version=2),
     "a log of blank lines": lambda: packed({"runs/x/events.jsonl": b"\n" * 2_000_000}),
     "a manifest of blanks": lambda: packed({"runs/x/manifest.json": b"{" + b" " * 2_000_000 + b"}"}),
-    "a manifest of megabytes": lambda: packed({"runs/x/manifest.json": random.Random(0).randbytes(1 << 20).hex().encode()}),
+    "a manifest of megabytes": lambda: packed({"runs/x/manifest.json": random.Random(0).randbytes((2 << 20) + 1).hex().encode()}),
     "a list of blanks": lambda: packed({}, more=" " * 2_000_000),
     "a list of lists": lambda: packed({}, files=[[]]),
     "before all time": lambda: packed({NAME: b"{}"}, files={NAME: [2, hashlib.sha256(b"{}").hexdigest(), -1]}),
@@ -129,6 +132,31 @@ def test_well_compressed_predictions_are_not_refused_as_a_bomb(home: Path) -> No
     """A tagger that learnt nothing writes the same line for every sentence."""
     predictions: Files = {"runs/x/artifacts/predictions-test-1.jsonl": b'{"entities": []}\n' * 200_000}
     assert projects.bring_in(io.BytesIO(packed(predictions)), "given.zip").name == "Brought"
+
+
+def test_an_import_of_20_000_files_comes_back(home: Path) -> None:
+    paths = [f"/data/scans of the registry/2019/Mietvertrag-{i:05d}-Musterstadt.txt" for i in range(20_000)]
+    run = store().create("add", {"path": paths[0], "others": paths}, {}, versions={}, key="k")
+    run.launched_file.touch()
+    data = io.BytesIO(projects.export_bytes(projects.current()))
+    with within(projects.bring_in(data, "given.zip", "Brought").slug):
+        assert runs.get(run.id).manifest.config["others"] == paths
+
+
+def test_a_run_that_comes_back_with_a_backup_has_its_state_of_then(home: Path) -> None:
+    """The app's process goes on and remembers the run."""
+    projects.new("Another")
+    project = projects.new("Mine")
+    with within(project.slug):
+        run = store().create("fetch", {"encoder": "mpnet"}, {}, versions={}, key="k")
+        run.launched_file.touch()
+        backup = io.BytesIO(projects.export_bytes(project))
+        execute(run, lambda context: {})
+        assert runs.state(run.id).state == "succeeded"
+    projects.remove(project)
+    assert projects.bring_in(backup, "given.zip").slug == project.slug
+    with within(project.slug):
+        assert runs.state(run.id).state != "succeeded"
 
 
 def test_a_forged_table_is_refused(home: Path) -> None:
