@@ -133,7 +133,7 @@ def write_selection(
     if format not in writers:
         raise ConfigError(f"output: {path.name!r} names a folder; give it one of the extensions {', '.join(FORMATS)}.")
     columns = _columns((*COLUMNS, *marks, *kept), more)
-    with _replacing(path) as file:
+    with output_file(path) as file:
         return writers[format]((_values(row, columns) for row in rows), file, columns)
 
 
@@ -157,7 +157,7 @@ def write_corpus(
     further = further_names(names, kept, columns)
     rows = (_of_sentence(sentence, (*columns, *kept), further) for sentence in sentences)
     writers = {"txt": _txt, "jsonl": _jsonl, "csv": _csv, "parquet": _parquet}
-    with _replacing(path) as file:
+    with output_file(path) as file:
         return writers[format](rows, file, _columns((*columns, *kept), further.values()))
 
 
@@ -186,7 +186,7 @@ def write_conll(sentences: Iterable[Sentence], path: Path, scheme: Scheme = "iob
     Errors: CorpusError for an unlabelled sentence.
     """
     count = 0
-    with _replacing(path) as out:
+    with output_file(path) as out:
         for count, sentence in enumerate(sentences, 1):  # noqa: B007  the last count is the result
             if sentence.entities is None:
                 raise CorpusError(f"{path.name}: sentence {sentence.id} is not labelled; export it as text.")
@@ -198,7 +198,7 @@ def write_conll(sentences: Iterable[Sentence], path: Path, scheme: Scheme = "iob
 
 def write_file(data: bytes, path: Path) -> None:
     """Write bytes to a file. If writing fails, no file remains. Errors: PathError if the file cannot be written."""
-    with _replacing(path) as out:
+    with output_file(path) as out:
         out.write(data)
 
 
@@ -214,7 +214,7 @@ def write_card(folder: Path, *, data_file: str, title: str, about: Mapping[str, 
     card = folder / "README.md"
     # JSON is valid YAML, so file names that are quoted as in JSON are correct in the YAML header.
     text = f"{CARD}\n- {header}\n---\n\n# {_cell(title)}\n\n| what | value |\n|---|---|\n{table}{columns}"
-    with _replacing(card) as out:
+    with output_file(card) as out:
         out.write(text.encode())
     return card
 
@@ -286,7 +286,11 @@ def _values(row: Row, columns: Iterable[str]) -> _Values:
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
+def output_file(path: Path) -> Iterator[BinaryIO]:
+    """Yield the file to write for an output that a user named. Its folder is made, and it is replaced when complete.
+
+    Errors: PathError if the file cannot be written.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file:

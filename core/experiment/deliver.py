@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 from core import __version__
+from core.corpora.writers import write_file
 from core.errors import ConfigError, CorpusError, RunError
 from core.experiment import result as leaderboard
 from core.experiment import tables
@@ -195,6 +196,7 @@ def take(run_id: str, copies: Mapping[Path, str]) -> None:
         if source.is_dir():
             shutil.copytree(source, target, dirs_exist_ok=True)
         else:
+            Path(target).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
 
 
@@ -250,7 +252,7 @@ def write_report(run_id: str, path: Path, cover: Cover, *, examples: bool = Fals
     suffix = next((each for each in FORMATS if path.suffix.lower() == f".{each}"), None)
     if suffix is None:
         raise ConfigError(f"{path}: not a format for reports; use a name that ends in .{', .'.join(FORMATS)}.")
-    write_atomic(path, report(run_id, suffix, cover, examples=examples))
+    write_file(report(run_id, suffix, cover, examples=examples), path)
 
 
 def last_cover() -> Cover:

@@ -6,8 +6,7 @@ from io import BytesIO
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from core.corpora.writers import write_conll
-from core.files import write_atomic
+from core.corpora.writers import write_conll, write_file
 from core.text.sentence import Sentence
 from core.text.words import token_places
 
@@ -33,7 +32,7 @@ def write(sentences: Iterable[Sentence], path: Path, tool: str, *, labelled: boo
         lines = (f"{json.dumps(task, ensure_ascii=False)}\n" for task in tasks)
         one_list = tool == "label-studio"
         data = (json.dumps(tasks, ensure_ascii=False, indent=1) if one_list else "".join(lines)).encode()
-    write_atomic(path, data)
+    write_file(data, path)
     return len(rows)
 
 

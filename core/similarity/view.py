@@ -4,10 +4,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from core.corpora.writers import write_file
 from core.errors import ConfigError, PathError, ReadError, RunError
 from core.experiment.arms import NONE
 from core.experiment.result import ArmRow, ExperimentResult, of_most_text
-from core.files import write_atomic
 from core.projects.audit import exporting
 from core.projects.home import store
 from core.runs.result import read
@@ -124,9 +124,9 @@ def export(run_id: str, path: Path) -> Path:
     """
     check_output(path)
     if path.suffix.lower() == ".csv":
-        write_atomic(path, as_csv(rows(run_id)).encode("utf-8-sig"))
+        write_file(as_csv(rows(run_id)).encode("utf-8-sig"), path)
     else:
-        write_atomic(path, json.dumps(store().get(run_id).result(), ensure_ascii=False, indent=1).encode())
+        write_file(json.dumps(store().get(run_id).result(), ensure_ascii=False, indent=1).encode(), path)
     return path
 
 

@@ -16,13 +16,12 @@ import numpy as np
 from core.bias.difficulty import DifficultyConfig
 from core.corpora.corpus import Corpus
 from core.corpora.readers import ReadReport, read
-from core.corpora.writers import harmless
+from core.corpora.writers import harmless, output_file
 from core.encoders.vectors import ImportResult, imports
 from core.errors import CorpusError, RunError, WinnowError
 from core.experiment import result as leaderboard
 from core.experiment.arms import NONE
 from core.experiment.words import line_name, reads
-from core.files import replacing
 from core.importing.add import AddConfig, reading
 from core.kinds import KINDS
 from core.pretraining.pretrain import PretrainConfig
@@ -464,7 +463,7 @@ def write_found(run_id: str, path: Path, given: str = "", report: ReadReport | N
 
     given, report: as in `found_sentences`.
     """
-    with replacing(path) as out:
+    with output_file(path) as out:
         if path.suffix == ".csv":
             _write_csv(found_sentences(run_id, given, report), out)
         else:

@@ -52,6 +52,7 @@ from core.experiment.words import Finding, line_name, overlap_in_short
 from core.kind import as_json
 from core.paths import within
 from core.project_list import COVER_FILE, INVENTED
+from core.projects import runs
 from core.projects import view as projects
 from core.stats.mistakes import mistakes
 from core.tagging.evaluations import TrainInTest
@@ -210,13 +211,16 @@ def test_the_command_writes_the_format_of_the_file_name(
     both: list[Reported], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for suffix, begins in ((".pdf", b"%PDF"), (".docx", b"PK"), (".HTML", b"<!doctype")):
-        file = tmp_path / f"out{suffix}"
+        file = tmp_path / f"new folder {suffix}" / f"out{suffix}"
         main(["report", both[0].run, "--output", str(file), "--firm", "Meyer", "--json"], standalone_mode=False)
         assert json.loads(capsys.readouterr().out) == {"output": str(file)}
         assert file.read_bytes().startswith(begins)
     with pytest.raises(ConfigError, match=r"use a name that ends in \.pdf, \.docx, \.html"):
         deliver.write_report(both[0].run, tmp_path / "out.txt", COVER)
     assert not (tmp_path / "out.txt").exists()
+    copy = tmp_path / "another" / "result.json"
+    deliver.take(both[0].run, {runs.get(both[0].run).result_file: str(copy)})
+    assert copy.exists()
 
 
 def test_report_escapes_markup_and_a_long_one_keeps_every_row() -> None:

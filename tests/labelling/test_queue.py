@@ -203,7 +203,7 @@ def test_tasks_of_every_tool_have_text_id_and_suggested_spans(tmp_path: Path) ->
     )
     spans = dict[str, list[tuple[int, int, str]]]()
     for tool in ("doccano", "prodigy", "label-studio"):
-        path = tmp_path / tool
+        path = tmp_path / "new folder" / tool
         assert tasks.write([one, replace(one, entities=())], path, tool) == 2
         text = path.read_text("utf-8")
         first, second = json.loads(text) if tool == "label-studio" else map(json.loads, text.splitlines())

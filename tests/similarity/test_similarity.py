@@ -331,14 +331,14 @@ def test_similarity_command_prints_and_writes_the_table(command: Command, tmp_pa
     task, *sources = paths.values()
     words: list[object] = ["similarity", "--target", task, "--source", sources[0], "--source", sources[1]]
     words += ["--measure", "ppl", "--measure", "tvc", "--draws", "1", "--sizes", "0", "--min-source-tokens", "1000"]
-    code, out, err = command(*words, "--json", "--output", tmp_path / "table.csv")
+    code, out, err = command(*words, "--json", "--output", tmp_path / "new" / "table.csv")
     assert code == 0, err
     found = json.loads(out)
     assert found["closest"] == {"ppl": "=law()", "tvc": "=law()"}
     assert set(found["agreement"]) >= {"fleiss_kappa", "randolph_kappa", "items"}
     keys = {"source", "measure", "value", "unit", "prefer", "convention", "sample_tokens"}
     assert keys <= set(found["measurements"][0])
-    table = (tmp_path / "table.csv").read_text(encoding="utf-8-sig")
+    table = (tmp_path / "new" / "table.csv").read_text(encoding="utf-8-sig")
     assert table.startswith("target,source,measure,value")
     assert {row["source"] for row in csv.DictReader(StringIO(table))} == {"'=law()", "food"}  # not a formula
     out = command(*words)[1]

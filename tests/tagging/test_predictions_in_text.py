@@ -124,8 +124,9 @@ def test_entities_of_a_document_have_their_page(home: Path, tmp_path: Path) -> N
     path = tmp_path / "a.pdf"
     path.write_bytes(documents.pdf(pages))
     run = predict(home, path)
-    view.write_found(run.id, tmp_path / "found.csv", str(path))
-    with (tmp_path / "found.csv").open(encoding="utf-8-sig", newline="") as file:
+    found = tmp_path / "new folder" / "found.csv"
+    view.write_found(run.id, found, str(path))
+    with found.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["file"], row["page"], row["text"]) for row in rows] == [
         ("a.pdf", "1", "Mara Lind"),
