@@ -112,10 +112,12 @@ def spoilt() -> int:
 
 
 def _read() -> Iterator[Line | None]:
-    """Yield all entries, with None for each damaged line."""
+    """Yield all entries, with None for each damaged line. Errors: ConfigError if WINNOW_AUDIT names a folder."""
     path = place()
     if path is None or not path.exists():
         return
+    if path.is_dir():
+        raise ConfigError(f"WINNOW_AUDIT: {path} is a folder; give the path of a file in it.")
     with path.open("rb") as file:
         for raw in file:
             try:

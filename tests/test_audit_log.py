@@ -279,6 +279,9 @@ def test_the_log_can_be_off_or_in_another_place(
     assert not (shared_home(home) / "audit.jsonl").exists()
     assert audit_log.place() == tmp_path / "elsewhere.jsonl"
     assert len(list(audit_log.lines())) == 1
+    monkeypatch.setenv("WINNOW_AUDIT", str(tmp_path))
+    with pytest.raises(ConfigError, match="is a folder; give the path of a file in it"):
+        list(audit_log.lines())
     monkeypatch.setenv("WINNOW_AUDIT", "here.jsonl")  # a worker has another working folder
     with pytest.raises(ConfigError, match="WINNOW_AUDIT"):
         audit.note_look(["f" * 24])
