@@ -379,9 +379,15 @@ def differing_settings(a: str, b: str) -> list[OptionDifferenceInWords]:
 
 @kept_per_home(32)
 def novelty_scores(finetunes: tuple[str, ...]) -> list[Novelty]:
-    """Return F1 on entities in the training set, and on entities not in it, as means over a variant's runs."""
+    """Return F1 on entities in the training set, and on entities not in it, as means over a variant's runs.
+
+    The numbers of mentions are means too, because runs may have different training sets.
+    """
     each = [tagger_tables.by_novelty(run, library()) for run in _runs(finetunes)]
-    return [replace(same[0], f1=mean(score.f1 for score in same)) for same in zip(*each, strict=True)]
+    return [
+        replace(same[0], f1=mean(one.f1 for one in same), mentions=round(mean(one.mentions for one in same)))
+        for same in zip(*each, strict=True)
+    ]
 
 
 @kept_per_home(4)

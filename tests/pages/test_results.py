@@ -31,7 +31,7 @@ from core.runs.events import EventLog
 from core.runs.store import RunStore
 from core.stats import mistakes
 from core.tagging.evaluations import TrainInTest
-from core.tagging.result import by_novelty, failed_seeds
+from core.tagging.result import Novelty, by_novelty, failed_seeds
 from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import entities_of
@@ -281,6 +281,16 @@ def test_two_variants_are_compared_by_type_and_for_experts_by_decoding(run_id: s
     for n in range(len(results.board(run_id).leaderboard)):
         assert f"<td>{50.25 + n:.2f}</td>" in page_text
         assert f"<td>{61.5 + n:.2f}</td>" in page_text
+
+
+def test_names_seen_in_training_are_counted_for_both_taggers(run_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    none = (arm(run_id, "none"),)
+    monkeypatch.setattr(
+        results,
+        "novelty_scores",
+        lambda line: [Novelty(surfaces="seen", mentions=1190 if line == none else 1210, f1=50.0)],
+    )
+    assert ">1,210 / 1,190</td>" in texts(on_tab("By type"))
 
 
 def rows(run_id: str) -> list[str]:

@@ -190,7 +190,10 @@ def _novelty(a: tuple[str, ...], b: tuple[str, ...], f1: Mapping[str, str]) -> N
     novel = [
         {
             "surfaces": SEEN[score_a.surfaces],
-            "mentions": score_a.mentions,
+            # If A and B have different training sets, other names are seen in each.
+            "mentions": score_a.mentions
+            if score_a.mentions == score_b.mentions
+            else f"{score_a.mentions:,} / {score_b.mentions:,}",
             "a": f"{score_a.f1:.2f}",
             "b": f"{score_b.f1:.2f}",
         }
