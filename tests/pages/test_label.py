@@ -1,6 +1,7 @@
 """The page Label: its queue, corpora made from labelled sentences, and training again with them."""
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -114,6 +115,15 @@ def test_the_latest_tagger_is_trained_again_and_scores_are_shown_by_size(
     press(app.run(), "label.again")
     train = corpora.roles()["train"]
     assert started_runs == [("finetune", {**old.manifest.config, "train": train})]
+
+
+def test_a_tagger_without_its_model_is_not_called_missing(home: Path, roles: dict[str, str]) -> None:
+    corpora.set_role("dev", roles["task"])
+    corpora.set_role("test", roles["task"])
+    assert "There is no tagger yet" in texts(opened(PAGE))
+    run = tuned(home, finished_corpora(home), "tiny", 0.6)
+    shutil.rmtree(run.artifacts / "model")
+    assert "No tagger of this project has its model here" in texts(opened(PAGE))
 
 
 def test_test_scores_are_drawn_by_number_of_labels_with_their_intervals(home: Path, roles: dict[str, str]) -> None:
