@@ -93,8 +93,10 @@ def _queued(n: int) -> tuple[dict[str, object], bool]:
     else:
         suggested = " Names of the training set are suggested." if "names" in options and chosen is None else ""
         trained = runs.own("finetune", state="succeeded")
-        none = "No tagger of this project has its model here" if trained else "There is no tagger yet"
-        st.caption(f"{none}, so the queue has typical sentences of similar text.{suggested}")
+        st.caption(
+            f"{'No tagger of this project has its model here' if trained else 'There is no tagger yet'}, so the queue "
+            f"has typical sentences of similar text.{suggested}"
+        )
     if chosen is None or not chosen.host:
         return options, True
     st.warning(plain(chosen.warning), icon=":material/lan:")
