@@ -265,6 +265,8 @@ def run(config: SklConfig, job: Job) -> SklResult:
     primary, assisting = job.corpus(config.primary), job.corpus(config.assisting)
     types = parse_map(config.type_map)
     alone = _check(primary, assisting, types)
+    if unknown := sorted(types.keys() - primary.types.keys() - assisting.types.keys()):
+        job.context.note(f"Types of the type map that neither corpus has: {', '.join(unknown)}. Check their spelling.")
     for corpus, names in alone.items():
         job.context.note(
             f"{', '.join(names)}: only {corpus} has {'this type' if len(names) == 1 else 'these types'}, so their "

@@ -164,6 +164,14 @@ def load_tokenizer(name: str, *, allow_download: bool = False) -> "PreTrainedTok
         ) from error
     if not tokenizer.is_fast:
         raise ModelError(f"{name}: has only a slow tokenizer; save a tokenizer.json in the model's folder.")
+    # Without any file of a tokenizer, transformers makes one of special tokens only, to which every word is unknown.
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):
+        raise ModelError(f"{name}: its folder holds no vocabulary; save the tokenizer in the model's folder.")
+    if tokenizer.model_max_length <= tokenizer.num_special_tokens_to_add():
+        raise ModelError(
+            f"{name}: reads only {tokenizer.model_max_length} pieces, too few for a word; correct model_max_length in "
+            "its tokenizer_config.json."
+        )
     return tokenizer
 
 

@@ -16,7 +16,7 @@ from core.assisting.skl import parse_map, renamed
 from core.corpora import hygiene
 from core.corpora.corpus import Corpus
 from core.dictionary.dictionary import resolved
-from core.errors import Cancelled, CorpusError, ModelError, Unfinished
+from core.errors import Cancelled, ConfigError, CorpusError, ModelError, Unfinished
 from core.files import sync_all
 from core.importing.audit import learnable
 from core.importing.data_checks import red_items
@@ -521,11 +521,17 @@ def _keep_stopped(job: Job, tagger: "Tagger", which: str, *, seed: int, seeds: "
 def model_folder(reference: str, job: Job) -> str:
     """Return the model folder of the run with this id; return a reference that is no run id unchanged.
 
-    Errors: RunError; ConfigError if the run has not finished; ModelError if its model was deleted.
+    Errors: RunError; ConfigError if the run is of a kind without a model, or has not finished; ModelError if its model
+    was deleted.
     """
     if not is_run_id(reference):
         return reference
     run = RunStore(job.home).get(reference)
+    if run.manifest.kind not in ("pretrain", "finetune"):
+        raise ConfigError(
+            f"{reference}: is a run of the kind {run.manifest.kind}, which keeps no model; give the id of a pretrain "
+            "or finetune run."
+        )
     folder = models.folder(run)
     if run.state().state != "succeeded":
         raise Unfinished(f"{reference}: has no finished model; wait until the run ends, or resume it.")

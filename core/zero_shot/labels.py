@@ -62,7 +62,9 @@ class Labels:
         tags, special = [], []
         for name in names:
             tag = style.canonical(name)
-            known = tag == "O" or (tag in style.types if style.kind == "types" else bool(_LETTER.match(tag)))
+            if style.kind == "types" and tag in style.types:
+                tag = f"I-{tag}"  # otherwise a type such as E-MAIL would be read as the tag E of the type MAIL
+            known = tag == "O" or bool(_LETTER.match(tag))
             tags.append(tag if known else "O")
             special += [] if known else [name]
         different = tuple(dict.fromkeys(tags))
@@ -82,7 +84,7 @@ class Labels:
         """Return (letter, type) of a tag; ("", "") for O."""
         if tag == "O":
             return "", ""
-        return ("I", tag) if self.scheme == "io" else (tag[0], tag[2:])
+        return tag[0], tag[2:]
 
     def entities(self, probabilities: FloatArray) -> Prediction:
         """Return the entities of a sentence's most probable tags, with their confidences.

@@ -74,9 +74,4 @@ def load(name: str, labels: Labels, *, max_length: int, device: torch.device) ->
         tagger = ReadyTagger(model, tokenizer, labels, min(max_length, longest(model, tokenizer)))
     except ValueError as error:  # raised by `Pieces` if the tokenizer gives no piece for a letter
         raise ModelError(f"{name}: its tokenizer gives no piece for a word; fetch the model again.") from error
-    if tagger.pieces.room < 1:
-        raise ModelError(
-            f"{name}: reads only {tagger.pieces.max_length} pieces, too few for a word; correct model_max_length in "
-            "its tokenizer_config.json."
-        )
     return tagger.to(device).eval()

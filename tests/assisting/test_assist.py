@@ -155,6 +155,8 @@ def test_skl_command_prints_and_writes_kept_sentences(corpora: Pair, tmp_path: P
     assert [printed[key] for key in ("kept", "of", "overlapping", "threshold")] == [3, 5, 4, 1.0]
     assert Path(printed["output"]).read_text().count("\n\n") == 3
     assert drift.read_bytes()
+    code, _, err = command(*words, 1, "--type-map", "LCO=ORG")
+    assert (code, "Types of the type map that neither corpus has: LCO." in err) == (0, True)
     code, _, err = command(*words, 1, "--drift", kept / "d.csv")
     assert (code, "cannot be written" in err) == (2, True)
 

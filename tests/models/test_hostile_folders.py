@@ -67,6 +67,11 @@ def endless(folder: Path) -> None:
     (folder / "model.safetensors").symlink_to("/dev/zero")
 
 
+def without_tokenizer(folder: Path) -> None:
+    for file in folder.glob("tokenizer*"):
+        file.unlink()
+
+
 SPOILT: dict[str, Callable[[Path], None]] = {
     "a pickle in the index": index("evil.bin"),
     "a path in the index": index("../other.safetensors"),
@@ -81,6 +86,8 @@ SPOILT: dict[str, Callable[[Path], None]] = {
     "a list for a configuration": replaced("config.json", b"[]"),
     "deep JSON": replaced("config.json", b'{"a":' * 50_000),
     "wrong types": attention(hidden_size="many", num_hidden_layers={}),
+    "no tokenizer": without_tokenizer,
+    "a window of two pieces": lambda folder: changed(folder, "tokenizer_config.json", model_max_length=2),
     "a broken tokenizer": replaced("tokenizer.json", b"[1, 2"),
     "a pipe for weights": fifo("model.safetensors"),
     "a pipe for a tokenizer": fifo("tokenizer.json"),

@@ -221,6 +221,13 @@ def test_run_whose_model_was_deleted_is_not_said_to_be_unfinished(tagger: Run) -
             work()
 
 
+def test_run_of_a_kind_without_a_model_is_not_said_to_have_lost_it(tagger: Run) -> None:
+    options = {"test": tagger.manifest.config["train"]}
+    tested = executed("evaluate", model=tagger.id, **options)
+    with pytest.raises(ConfigError, match="is a run of the kind evaluate, which keeps no model"):
+        executed("evaluate", model=tested.id, **options)
+
+
 def test_finetune_evaluate_and_predict_commands_work(command: Command, tmp_path: Path, corpora: Corpora) -> None:
     output, test = tmp_path / "tagger", corpora["test"][0]
     words = ["--init", "tiny", "--train", corpora["train"], "--dev", corpora["dev"], "--test", test]

@@ -18,7 +18,7 @@ SPELLINGS = (  # (labels, tags, scheme, labels that count as outside)
     (("B-PER", "I-PER"), ("B-PER", "I-PER"), "iob2", ()),
     (("O", "S-x", "B-x", "I-x", "E-x"), ("O", "S-x", "B-x", "I-x", "E-x"), "bioes", ()),
     (("O", "U-x", "B-x", "I-x", "L-x"), ("O", "U-x", "B-x", "I-x", "L-x"), "bilou", ()),
-    (("O", "PERSON", "ORG"), ("O", "PERSON", "ORG"), "io", ()),
+    (("O", "PERSON", "ORG", "E-MAIL"), ("O", "I-PERSON", "I-ORG", "I-E-MAIL"), "io", ()),
     (("O", "b-per", "i-per"), ("O", "B-PER", "I-PER"), "iob2", ()),
     (("O", "B_PER", "I_PER"), ("O", "B-PER", "I-PER"), "iob2", ()),
     (("O", "B-PER", "I-PER", "[PAD]", "X"), ("O", "B-PER", "I-PER"), "iob2", ("[PAD]", "X")),
