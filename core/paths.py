@@ -19,6 +19,8 @@ from core.project_list import FIRST_SLUG, KEPT, PROJECTS, by_slug, find, is_proj
 _PROJECT = Path(__file__).resolve().parents[1]
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
 
+# Files and folders that all projects of a home folder share.
+SHARED = ("app.log", "audit.jsonl", "encoders", "key", "locks", "open.html", "parts.json", "preferences.json")
 
 _within: ContextVar[str | None] = ContextVar("project", default=None)
 _asking: list[Callable[[], str | None]] = []  # functions that return the slug of this thread's project, or None
@@ -71,6 +73,7 @@ def ask_for_project(ask: Callable[[], str | None]) -> None:
 def private() -> None:
     """Make the files that this process creates, and all files of the home folder, readable only for this account.
 
+    If the home folder also holds files that are not Winnow's, these and the folder itself keep their permissions.
     Only the app, the command line and workers may call this, because a library must not change a program's umask.
     Errors: PathError if this account cannot read the home folder, or if the home folder is a project of version 0.4.
     """
@@ -83,10 +86,26 @@ def private() -> None:
             f"{PROJECTS}/{FIRST_SLUG}; move all of them there."
         )
     if root.is_dir() and root.stat().st_mode & 0o077:
-        for path in (root, *root.rglob("*")):
+        own = [root] if is_project(root) else _winnows(root)
+        for path in (path for folder in own for path in (folder, *folder.rglob("*"))):
             if not path.is_symlink():
                 with suppress(PermissionError):  # skip files of other accounts; `doctor --privacy` lists them
                     path.chmod(path.stat().st_mode & 0o700)
+
+
+def _winnows(root: Path) -> list[Path]:
+    """Return the home folder if all that it holds is Winnow's, else the files and folders in it that are."""
+    inside = list(root.iterdir())
+    folders = list(root.glob(f"{PROJECTS}/*"))
+    projects = [folder for folder in folders if _holds_project(folder)]
+    if len(projects) == len(folders) and {path.name for path in inside} <= {*SHARED, PROJECTS, "lost+found"}:
+        return [root]
+    return [*projects, *(path for path in inside if path.name in SHARED)]
+
+
+def _holds_project(folder: Path) -> bool:
+    # Imports and exports work in hidden folders beside the projects.
+    return folder.name.startswith(".") or is_project(folder) or any((folder / name).exists() for name in KEPT)
 
 
 def _refuse_foreign(root: Path) -> None:

@@ -40,6 +40,21 @@ def test_a_process_narrows_its_umask_and_the_modes_of_the_home(home: Path) -> No
     assert wider(shared_home(home)) == []
 
 
+@pytest.mark.usefixtures("wide_mask")
+def test_files_that_are_not_winnows_keep_their_modes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    letter, code, run = (
+        tmp_path / name for name in ("letters/a.txt", "projects/code/main.py", "projects/mine/runs/x.json")
+    )
+    for file in (letter, code, run):
+        file.parent.mkdir(parents=True)
+        file.write_text("x")
+    monkeypatch.setenv("WINNOW_HOME", str(tmp_path))
+    tmp_path.chmod(0o755)
+    private()
+    assert wider(run.parents[1]) == []
+    assert {str(path) for path in (tmp_path, letter, code)} < set(wider(tmp_path))
+
+
 def test_fields_and_events_of_a_newer_version_are_ignored(seal: Seal, home: Path) -> None:
     corpus = seal(["a sentence ."], "mine")
     run = RunStore(home).create("select", {"budget": "10%"}, {}, seed=0, versions={}, parent=None, key="k")

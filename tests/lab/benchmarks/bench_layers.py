@@ -8,6 +8,8 @@ The probe (`encoders rank`) proposes a layer from the training sentences alone. 
 recorded. Each appends a JSON line when it ends. The same command continues after the last line, and inside a training
 with the same --home.
 
+Lines contain the counts per test sentence in the form of choosing.jsonl.
+
 `--table` trains nothing. It prints differences to `last` with their intervals, for each corpus and for all together.
 For another encoder than MiniLM, it also prints the difference to MiniLM on corpora that both were trained on. A
 training of MiniLM takes a minute and a half on two cores, so never run this in a test.
@@ -30,6 +32,8 @@ from core.models import hub
 from core.projects import runs
 from core.results import Evaluation
 from core.stats.bootstrap import compare
+from core.tagging import evaluations
+from tests.lab.benchmarks.bench_choosing import counts_of, unpacked
 from tests.lab.benchmarks.bench_ner import splits
 from tests.lab.benchmarks.data import DATA
 
@@ -62,7 +66,9 @@ def train(given: argparse.Namespace, name: str, parts: dict[str, str], arm: str,
     line = {"corpus": name, "encoder": given.encoder, "arm": arm, "layers": layers, "seed": seed, "run": run.id}
     line |= {"dev": result["dev"]["mean"], "test": result["test"]["mean"], "seconds": result["seconds"][0]}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    return line | {"best_epoch": result["best_epoch"][0], "peak_mb": peak, "decodings": result["test"]["decodings"]}
+    line |= {"best_epoch": result["best_epoch"][0], "peak_mb": peak, "decodings": result["test"]["decodings"]}
+    [tested] = evaluations.read(run, 0)
+    return line | counts_of(tested)
 
 
 def missing(given: argparse.Namespace, done: Sequence[Line]) -> Iterator[tuple[int, str, str]]:
@@ -108,17 +114,16 @@ def table(lines: Sequence[Line]) -> None:
                 )
 
 
+def of_encoder(lines: Sequence[Line], corpus: str, encoder: str) -> list[Evaluation]:
+    """Return the counts of an encoder's taggers on one corpus, with the last layer, one per seed."""
+    own = [line for line in lines if (line["corpus"], line["arm"], line["encoder"]) == (corpus, LAST, encoder)]
+    return [joined([line]) for line in sorted(own, key=lambda line: int(line["seed"]))]
+
+
 def encoders(lines: Sequence[Line], encoder: str) -> None:
     """Print an encoder against MiniLM, both with the last layer, on each corpus that both were trained on."""
     for name in dict.fromkeys(line["corpus"] for line in lines):
-        system, other = (
-            [
-                joined([line["run"]])
-                for line in lines
-                if (line["corpus"], line["arm"], line["encoder"]) == (name, LAST, of)
-            ]
-            for of in (encoder, MINILM)
-        )
+        system, other = (of_encoder(lines, name, of) for of in (encoder, MINILM))
         if system and other and encoder != MINILM:
             by = compare(system, other)
             seeds = f"{len(system)} and {len(other)} seeds"
@@ -127,27 +132,21 @@ def encoders(lines: Sequence[Line], encoder: str) -> None:
 
 def against(lines: Sequence[Line], corpora: Sequence[str], arm: str) -> str:
     """Return the difference to `last` over some corpora, for the seeds that both have on all of them."""
-    runs_of = {(line["corpus"], line["arm"], line["seed"]): line["run"] for line in lines}
+    own = {(line["corpus"], line["arm"], line["seed"]): line for line in lines}
     seeds = sorted({line["seed"] for line in lines})
-    both = [s for s in seeds if all((name, each, s) in runs_of for name in corpora for each in (arm, LAST))]
+    both = [s for s in seeds if all((name, each, s) in own for name in corpora for each in (arm, LAST))]
     if not both:
         return ""
-    system, other = ([joined([runs_of[name, each, s] for name in corpora]) for s in both] for each in (arm, LAST))
+    system, other = ([joined([own[name, each, s] for name in corpora]) for s in both] for each in (arm, LAST))
     by = compare(system, other)
     return f"{by.delta:+.1f} ({by.lo:+.1f} to {by.hi:+.1f})"
 
 
-def joined(run_ids: Sequence[str]) -> Evaluation:
+def joined(lines: Sequence[Line]) -> Evaluation:
     """Concatenate the test sentences of several trainings, with the counts of all types added up."""
-    tables = []
-    for run_id in run_ids:
-        [seed] = runs.get(run_id).manifest.config["seeds"]
-        tables.append(Evaluation.load(runs.get(run_id).artifacts / f"evaluation-test-{seed}.npz"))
-    sums = (
-        np.concatenate([getattr(t, part).sum(axis=1) for t in tables])[:, None] for part in ("tp", "predicted", "gold")
-    )
-    tp, predicted, gold = sums
-    return Evaluation(types=("all",), tp=tp, predicted=predicted, gold=gold)
+    tables = [unpacked({"gold": line["gold"], "arms": {LAST: line}}, LAST) for line in lines]
+    parts = {part: np.concatenate([getattr(table, part) for table in tables]) for part in ("tp", "predicted", "gold")}
+    return Evaluation(types=("all",), **parts)
 
 
 def main() -> None:
