@@ -1,5 +1,6 @@
 """The commands of `label`: sentences to label or to review, the answers about them, and corpora of the answers."""
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
@@ -16,7 +17,7 @@ from core.labelling.tasks import ENDINGS
 from core.projects import runs
 from core.projects.audit import note_look
 from core.runs.run import Run
-from core.shown import count
+from core.shown import count, shown
 
 
 def _tool_option(usual: str) -> Callable[[Command], Command]:
@@ -97,7 +98,8 @@ def _make(
 @click.option(
     "--annotator",
     default="",
-    help="Name of the person who labelled FILE, if several people label RUN. By default, all annotators in FILE.",
+    help="Name of the person who labelled FILE, if several people label RUN. If FILE names several annotators, their "
+    "names are used.",
 )
 @json_option
 def label_import(run_id: str, file: str, annotator: str, as_json: bool) -> None:
@@ -109,6 +111,13 @@ def label_import(run_id: str, file: str, annotator: str, as_json: bool) -> None:
     echo(f"{count(found.labelled, 'sentence')} labelled, {found.changed:,} changed, {found.suggested:,} as suggested.")
     if found.annotators:
         echo(f"Labels of several annotators: {', '.join(found.annotators)}.")
+    if found.unnamed:
+        name = shlex.quote(shown(found.unnamed))
+        echo(
+            f"FILE is by {name}, but its labels are stored without a name and replace other labels without a name. If "
+            f"several people label RUN, import FILE with --annotator {name}.",
+            err=True,
+        )
     if found.unknown:
         echo(f"{count(found.unknown, 'sentence')} left out: RUN has no sentence with that text.")
     for problem in found.unread:

@@ -145,6 +145,7 @@ class ImportedLabels:
     had answered differently before. suggested: labelled sentences whose labels equal the suggestions. unknown:
     sentences whose text is not in the queue. unread: rows and annotations that could not be read, each as "line 3:
     ..."; the stored answer about such a sentence does not change. annotators: their names, if the file names several.
+    unnamed: name of the only annotator in the file if the labels were stored without a name, else "".
     """
 
     labelled: int
@@ -153,6 +154,7 @@ class ImportedLabels:
     unknown: int
     unread: tuple[str, ...] = ()
     annotators: tuple[str, ...] = ()
+    unnamed: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -194,6 +196,7 @@ def import_labels(run_id: str, path: Path, annotator: str = "") -> ImportedLabel
         unknown=len(found.unknown),
         unread=tuple(found.unread),
         annotators=names if several else (),
+        unnamed=names[0] if len(names) == 1 and not annotator else "",
     )
 
 

@@ -341,6 +341,17 @@ def test_a_zip_with_a_file_per_annotator_gives_each_their_own_labels(queued: str
     assert len(view.answered(queued).history) == 9
 
 
+def test_a_file_by_one_annotator_says_that_its_labels_have_no_name(
+    queued: str, tmp_path: Path, command: Command
+) -> None:
+    text = view.to_label(queued)[0].sentence.text
+    file = tmp_path / "bo.jsonl"
+    file.write_text(json.dumps({"text": text, "label": [], "annotator": "Bo"}), encoding="utf-8")
+    assert "labels are stored without a name" in command("label", "import", queued, str(file))[2]
+    assert "without a name" not in command("label", "import", queued, str(file), "--annotator", "Bo")[2]
+    assert view.answered(queued).by_annotator.keys() == {"", "Bo"}
+
+
 def test_named_annotators_get_their_rows_even_without_a_shared_text(queued: str, tmp_path: Path) -> None:
     texts = [task.sentence.text for task in view.to_label(queued)]
     rows = [("Ann", texts[0]), ("Bo", texts[1]), (None, texts[2])]

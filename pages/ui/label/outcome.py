@@ -118,6 +118,8 @@ def _read_back(run_id: str, annotator: str, name: str, file: BinaryIO) -> None:
     words = f"{count(found.labelled, 'sentence')} labelled, {found.changed:,} of them changed."
     if found.annotators:
         words += f" They are by {', '.join(found.annotators)}."
+    if found.unnamed:
+        words += f" They are by {found.unnamed}, but are stored without a name."
     if found.suggested:
         words += (
             f" In {found.suggested:,} of them, the labels equal the suggestions. If nobody checked these, do it here."
