@@ -237,6 +237,7 @@ def test_verdict_follows_from_the_interval_and_names_its_limits() -> None:
         assert found == (word or "no evidence of a difference")
         assert why.startswith("Against the tagger trained on the labels ")
         assert "the variation of the seeds of none and of the test sentences" in why
+        assert "of the replicates of none" in described(gap, "none", "replicates")[1]
         assert "not corrected" in why
     _, why = described(compare_line([one], none[:1]), "none", "seeds")
     assert why.endswith(
