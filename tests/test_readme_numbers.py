@@ -2,19 +2,23 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 
 import pytest
 
 from core.experiment.arms import DICTIONARY, NAMES, NONE
 from core.stats.bootstrap import Difference
 from tests.lab.benchmarks.headline import (
+    AUGMENT,
+    COPIED,
+    TESTS,
     Interval,
     LabelRow,
     Row,
     label_rows,
     line_f1,
     listed,
+    rebuilt,
     rows,
 )
 
@@ -93,6 +97,19 @@ def test_readme_row_of_public_lists_shows_the_figures_of_the_committed_counts() 
     ]
 
 
+def test_readme_rows_of_exchanged_names_show_the_figures_of_the_committed_counts() -> None:
+    plain, unseen = (rebuilt(test, AUGMENT, NONE) for test in TESTS[:2])
+    control = rebuilt(TESTS[1], AUGMENT, COPIED).other
+    row = table_row(README, "Did labels with exchanged names help on the original test set?")
+    assert row[2:4] == [f"{f1(plain.system)} against {f1(plain.other)}", gain(plain)]
+    row = table_row(README, "Did labels with exchanged names help on unseen names?")
+    added = "(as many unchanged sentences added)"
+    assert row[2:4] == [
+        f"{f1(unseen.system)}; control {f1(control)} {added}; baseline {f1(unseen.other)}",
+        f"{gain(unseen)} against the baseline",
+    ]
+
+
 @pytest.mark.parametrize(("arm", "name"), [(NONE, "none"), (NAMES, "none+dictionary"), (DICTIONARY, "dictionary (the")])
 def test_results_show_the_counts_of_the_lists(arm: str, name: str) -> None:
     section = RESULTS.partition("**100 labels add nothing to these lists")[2].partition("\n## ")[0]
@@ -103,6 +120,19 @@ def test_results_show_the_counts_of_the_lists(arm: str, name: str) -> None:
         assert row[1] == " ".join(f"{one:.1f}" for one in f1s)
     if arm != NONE:
         assert row[4] == gain(found)
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_results_show_the_counts_of_exchanged_names(test: str) -> None:
+    section = RESULTS.partition("**Does rebuilding help?**")[2].partition("\nBefore (")[0]
+    rows = [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in section.splitlines() if "|" in line]
+    name = test.removeprefix("ood/").replace("_", "-")
+    baseline, copied, augmented = (row for row in rows if row[1] == name)
+    copies, gains, over = (rebuilt(test, *pair) for pair in ((COPIED, NONE), (AUGMENT, NONE), (AUGMENT, COPIED)))
+    for row, f1s in ((baseline, gains.other), (copied, copies.system), (augmented, gains.system)):
+        assert row[2:4] == [" ".join(f"{one:.1f}" for one in f1s), f"{f1(f1s)} ± {stdev(f1s):.1f}"]
+    assert copied[4] == gain(copies)
+    assert augmented[4:6] == [gain(gains), gain(over)]
 
 
 @pytest.mark.parametrize(("ground", "task"), [("crossner-ai", "crossner-ai |"), ("B100", "bc5cdr |")])

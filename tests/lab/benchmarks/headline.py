@@ -1,6 +1,6 @@
 """Compute what README's tables show of committed counts.
 
-They are in choosing.jsonl, label.jsonl, lines.jsonl and dictionary.jsonl.
+They are in choosing.jsonl, label.jsonl, lines.jsonl, dictionary.jsonl and rebuild.jsonl.
 
     python -m tests.lab.benchmarks.headline
 
@@ -14,8 +14,8 @@ five starts, paired by start. Their intervals hold for other starts on the same 
 
 Reference lines (`bench_lines`): test F1 of each replicate, from the counts of its predictions.
 
-Lists of names (`bench_dictionary --taggers`): difference to the baseline with its 95% interval, as the leaderboard
-computes it.
+Lists of names (`bench_dictionary --taggers`) and exchanged names (`bench_rebuild`): difference to another variant with
+its 95% interval, as the leaderboard computes it.
 """
 
 import json
@@ -44,6 +44,9 @@ from tests.lab.benchmarks.bench_choosing import CLAIM, CONTROL, GROUNDS, LINES, 
 EFFECT = 1.0  # points
 COUNTS = Path(__file__).with_name("lines.jsonl")
 LISTS = Path(__file__).with_name("dictionary.jsonl")
+REBUILT = Path(__file__).with_name("rebuild.jsonl")
+AUGMENT, COPIED = "dataaug", "copies:dataaug"
+TESTS = ("test", "ood/oov", "ood/cross_category")
 LABEL_PAIRS = (("queue", "random"), ("queue", "selection"), ("queue", "similarity"))
 Interval = tuple[float, float]
 
@@ -170,10 +173,15 @@ def listed(arm: str) -> Difference:
     return compare(_evaluations(LISTS, arm), none, same_seeds=True)
 
 
-def _evaluations(path: Path, arm: str) -> list[Evaluation]:
-    """Decode the counts of a variant's taggers."""
+def rebuilt(test: str, arm: str, other: str) -> Difference:
+    """Compare two variants of `bench_rebuild` on a test set, over their replicates."""
+    return compare(*(_evaluations(REBUILT, name, test) for name in (arm, other)), same_seeds=True)
+
+
+def _evaluations(path: Path, arm: str, test: str | None = None) -> list[Evaluation]:
+    """Decode the counts of a variant's taggers. test: name of the test set; None if there is only one."""
     lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    found = [line for line in lines if line["arm"] == arm]
+    found = [line for line in lines if line["arm"] == arm and line.get("test") == test]
     found.sort(key=lambda line: int(line["seed"]))
     return [unpacked({"gold": line["gold"], "arms": {arm: line}}, arm) for line in found]
 
@@ -186,6 +194,9 @@ def _said(told: Difference) -> str:
 def main() -> None:
     for arm in (NAMES, DICTIONARY):
         print(f"lists     {arm} against {NONE}: {_said(listed(arm))}")
+    for test in TESTS:
+        for arm, other in ((COPIED, NONE), (AUGMENT, NONE), (AUGMENT, COPIED)):
+            print(f"exchanged {test}, {arm} against {other}: {_said(rebuilt(test, arm, other))}")
     for (arm, other), told in label_rows().items():
         low, high = told.interval
         print(
