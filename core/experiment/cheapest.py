@@ -189,8 +189,8 @@ def _open(ways: Sequence[Way]) -> str:
         return f"{unknown}, because the only variant besides none is not shown to gain."
     # The verdict on a single variant needs less evidence, so "no variant is shown to gain" could contradict it.
     return (
-        f"{unknown}. A comparison of {len(ways):,} variants at once needs more evidence than a comparison of one with "
-        "none, and no variant has enough."
+        f"{unknown}. Comparing {len(ways):,} variants at once needs more evidence than comparing a single one, and no "
+        "variant has enough."
     )
 
 

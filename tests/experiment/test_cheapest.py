@@ -63,8 +63,8 @@ def test_the_sentence_names_a_winner_or_what_would_decide() -> None:
     assert found([way("a", 0, 1, 100)]).words == only
     both = found([way("a", 0, 1, 100), way("b", 0, 1, 100)])
     assert both.words == (
-        f"{unknown}. A comparison of 2 variants at once needs more evidence than a comparison of one with none, and no "
-        "variant has enough."
+        f"{unknown}. Comparing 2 variants at once needs more evidence than comparing a single one, and no variant has "
+        "enough."
     )
     # Its interval is above 0 if half of its width, 2, is below 1: with more than 4 times as many replicates.
     open_ = found([way("a", 1, 2, 100)])
