@@ -71,12 +71,14 @@ def test_verdict_and_forecast_of_one_plan_agree(home: Path) -> None:
         assert "Measured on 9 taggers trained on these labels so far." in proposed.shows
         [row] = [row for row in results.board(run.id).leaderboard if row.arm == "classifier"]
         assert larger.points <= row.delta < plan.points
-        half = (row.interval[1] - row.interval[0]) / 2
-        detects = detected(half, row.estimate.dof) if row.estimate else 0.0
+        assert row.interval_random
+        assert row.estimate_random
+        half = (row.interval_random[1] - row.interval_random[0]) / 2
+        detects = detected(half, row.estimate_random.dof)
         assert half < detects
         assert (
             f"The 3 replicates differ so much that they can only detect gains of about {in_points(detects)} or more over "
-            "no further pre-training" in finding.sure
+            "as much random text" in finding.sure
         )
         assert " replicates a variant would settle" not in f"{row.why} {deliver.board_lines(run.id)}"
 
