@@ -17,13 +17,17 @@ and test) with halves swapped, D_C and S_C of bio. 300 sentences of a half are t
 half's text is T_C. Four taggers per pre-training, which keep the last epoch (`bench_epochs`, `bench_variance`). By the
 variances measured there, the plan detects a true gain of one point in 95 of 100 cases, and bio's plan in 10.
 
+Ground crossner with `--encoder mpnet`, planned on 2026-11-29 before any of its replicates was run: the larger encoder in
+selection, pre-training and tagger, and everything else as with MiniLM. If the replicates vary as MiniLM's do (`headline`),
+the plan detects a true gain of one point in 97 of 100 cases. Like bio-300, all six replicates may run at once on a GPU;
+the test still uses the first ones that decide it.
+
 Each ground has one test with interim analyses after 2 and 4 replicates and the last after 6. It ends as soon as it has
 an answer. The two replicates that swap one pair of halves append two lines with counts per sentence to choosing.jsonl.
 The summary is computed from these lines alone. The command continues after them, also on another machine (with `--only`
 or `--pair`), and with the same --home inside a training. A corpus and pair of crossner takes about 35 minutes on two
 cores, so never run this in a test. bio took 14 minutes to embed D_C on a fast machine with bf16, and 50 minutes per
-pair: two processes with different host names (`unshare -u`), WINNOW_SHARE=0/2 and 1/2, and one --home shared the
-trainings of a pair, one core each, and each wrote its own --lines. `--table` trains nothing.
+pair, two processes on one core each. `--table` trains nothing.
 """
 
 import argparse
