@@ -93,8 +93,10 @@ class _Process:
 
     def __init__(self, work: Callable[[Item, Reporter], Result]) -> None:
         self.pipe, theirs = Pipe()
-        # Add the root to PYTHONPATH. The working directory stays, because paths of corpora may be relative to it.
-        environment = {**os.environ, "PYTHONPATH": str(_ROOT), "OMP_NUM_THREADS": "1"}
+        # Add the root to PYTHONPATH, whose other folders may hold packages that this process uses. Keep the working
+        # directory, because paths of corpora may be relative to it.
+        paths = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
+        environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "core.processes", str(theirs.fileno())],

@@ -1,5 +1,6 @@
 """Work in several processes: results in order, errors, cancelling, and processes that end."""
 
+import importlib
 import os
 import signal
 import subprocess
@@ -121,6 +122,14 @@ def test_a_process_finds_winnow_from_any_folder(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "core" / "__init__.py").write_text("raise SystemExit(1)")
     monkeypatch.chdir(tmp_path)
     assert list(in_processes(failing_never, range(4), Silent(), pays=True)) == [0, 1, 2, 3]
+
+
+def test_a_process_finds_packages_in_pythonpath(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "only_here.py").write_text("def same(item, report):\n    return item\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
+    same = importlib.import_module("only_here").same
+    assert list(in_processes(same, range(4), Silent(), pays=True)) == [0, 1, 2, 3]
 
 
 def failing_never(item: int, _: Reporter) -> int:

@@ -8,6 +8,7 @@ import pytest
 
 from core.experiment.arms import DICTIONARY, NAMES, NONE
 from core.stats.bootstrap import Difference
+from tests.lab.benchmarks.bench_layers import CORPORA
 from tests.lab.benchmarks.headline import (
     AUGMENT,
     COPIED,
@@ -15,6 +16,7 @@ from tests.lab.benchmarks.headline import (
     Interval,
     LabelRow,
     Row,
+    encoder,
     label_rows,
     line_f1,
     listed,
@@ -24,7 +26,8 @@ from tests.lab.benchmarks.headline import (
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 RESULTS = (Path(__file__).parent / "lab" / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
-TRANSFER = "transfer:conll2003 3000"
+STARTS = ("What did a larger encoder", "... on AI", "... on literature")  # of the rows of CORPORA in README
+TRANSFER = {"C100": "transfer:crossner-ai-train"}  # ground: line; elsewhere conll2003 is the other corpus
 
 
 def shown(interval: Interval) -> str:
@@ -46,9 +49,11 @@ def test_readme_table_shows_the_figures_of_the_committed_counts() -> None:
     for question, key in (
         ("on all five corpora", ("all", "classifier", "random")),
         ("three domains together", ("crossner", "classifier", "random")),
-        ("no continued pre-training", ("crossner", "classifier", "none")),
+        ("Did the selection beat the baseline (no continued", ("crossner", "classifier", "none")),
         ("Did random text help", ("crossner", "random", "none")),
-        ("text on bc5cdr", ("bio", "classifier", "random")),
+        ("text on bc5cdr", ("bio-300", "classifier", "random")),
+        ("and did it beat the baseline", ("bio-300", "classifier", "none")),
+        ("with a larger encoder (MPNet)", ("crossner mpnet", "classifier", "random")),
         ("text on conll2003", ("news", "classifier", "random")),
     ):
         [line] = [line for line in table if question in line]
@@ -70,8 +75,13 @@ def test_readme_table_shows_the_figures_of_the_committed_counts() -> None:
     low, high = main.interval
     assert f"**{main.delta:.1f} points** [{low:.1f}, {high:.1f}], p = .{1000 * main.p:03.0f}" in headline
     assert f"between {main.new[0]:.1f} and {main.new[1]:+.1f}" in headline
-    powers = [round(100 * computed[ground, "classifier", "random"].power) for ground in ("bio", "news")]
-    assert f"in {powers[0]}% of cases on biomedical text and {powers[1]}% on news" in " ".join(headline.split())
+    headline = " ".join(headline.split())
+    none_found = computed["bio-300", "classifier", "random"]
+    assert f"{none_found.delta:+.1f} points {shown(none_found.interval)}" in headline
+    powers = [round(100 * computed[ground, "classifier", "random"].power) for ground in ("news", "crossner mpnet")]
+    assert f"in {powers[0]}% and {powers[1]}% of cases" in headline
+    gains = sorted(encoder(corpus, "mpnet").delta for corpus in CORPORA)
+    assert f"{gains[0]:.1f}, {gains[1]:.1f}, and {gains[2]:.1f} points on three CrossNER domains" in headline
 
 
 def table_row(text: str, start: str) -> list[str]:
@@ -86,6 +96,12 @@ def f1(found: Sequence[float]) -> str:
 
 def gain(found: Difference) -> str:
     return f"{found.delta:+.1f} {shown((found.lo, found.hi))}"
+
+
+@pytest.mark.parametrize(("corpus", "start"), list(zip(CORPORA, STARTS, strict=True)))
+def test_readme_rows_of_the_larger_encoder_show_the_figures_of_the_committed_counts(corpus: str, start: str) -> None:
+    found = encoder(corpus, "mpnet")
+    assert table_row(README, start)[2:4] == [f"{f1(found.system)} against {f1(found.other)}", gain(found)]
 
 
 def test_readme_row_of_public_lists_shows_the_figures_of_the_committed_counts() -> None:
@@ -135,17 +151,23 @@ def test_results_show_the_counts_of_exchanged_names(test: str) -> None:
     assert augmented[4:6] == [gain(gains), gain(over)]
 
 
-@pytest.mark.parametrize(("ground", "task"), [("crossner-ai", "crossner-ai |"), ("B100", "bc5cdr |")])
+@pytest.mark.parametrize(
+    ("ground", "task"), [("crossner-ai", "crossner-ai |"), ("C100", "conll2003 |"), ("B100", "bc5cdr |")]
+)
 def test_readme_table_of_lines_shows_the_mean_f1_of_the_committed_counts(ground: str, task: str) -> None:
     found = line_f1()
     section = README.partition("**How much do other methods bring?**")[2].partition("To run this")[0]
-    lines = ("none", "random", "classifier", TRANSFER, "dictionary", "distant", "self-train")
+    transfer = TRANSFER.get(ground, "transfer:conll2003 3000")
+    lines = ("none", "random", "classifier", transfer, "dictionary", "distant", "self-train")
     for cell, line in zip(table_row(section, task)[1:], lines, strict=True):
         expected = f"{mean(found[ground, line]):.1f}" if (ground, line) in found else ""
         assert cell.replace("*", "").partition(",")[0] == expected, line
 
 
-@pytest.mark.parametrize(("ground", "start"), [("crossner-ai", "**On crossner-ai, "), ("B100", "**On B100, ")])
+@pytest.mark.parametrize(
+    ("ground", "start"),
+    [("crossner-ai", "**On crossner-ai, "), ("C100", "**On C100, "), ("B100", "**On B100, ")],
+)
 def test_results_show_the_f1_of_each_line_and_replicate(ground: str, start: str) -> None:
     section = RESULTS.partition(start)[2].partition("**On ")[0].partition("\n## ")[0]
     for (of, line), f1s in line_f1().items():

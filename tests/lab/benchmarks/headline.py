@@ -1,6 +1,6 @@
 """Compute what README's tables show of committed counts.
 
-They are in choosing.jsonl, label.jsonl, lines.jsonl, dictionary.jsonl and rebuild.jsonl.
+They are in choosing.jsonl, label.jsonl, layers.jsonl, lines.jsonl, dictionary.jsonl and rebuild.jsonl.
 
     python -m tests.lab.benchmarks.headline
 
@@ -14,7 +14,7 @@ five starts, paired by start. Their intervals hold for other starts on the same 
 
 Reference lines (`bench_lines`): test F1 of each replicate, from the counts of its predictions.
 
-Lists of names (`bench_dictionary --taggers`) and exchanged names (`bench_rebuild`): difference to another variant with
+A larger encoder (`bench_layers`), lists of names (`bench_dictionary --taggers`) and exchanged names (`bench_rebuild`): difference to another variant with
 its 95% interval, as the leaderboard computes it.
 """
 
@@ -38,11 +38,14 @@ from core.stats.bootstrap import Difference, compare, compare_line
 from core.stats.pooled import Estimate, pooled
 from core.stats.power import power
 from core.stats.spread import of_estimate
-from tests.lab.benchmarks import bench_label
+from tests.lab.benchmarks import bench_label, bench_layers
 from tests.lab.benchmarks.bench_choosing import CLAIM, CONTROL, GROUNDS, LINES, LOOKS, unpacked
+from tests.lab.benchmarks.bench_layers import MINILM
 
 EFFECT = 1.0  # points
+FEW = ("crossner", "bio", "news")  # grounds with a hundred labels and four replicates
 COUNTS = Path(__file__).with_name("lines.jsonl")
+LAYERS = Path(__file__).with_name("layers.jsonl")
 LISTS = Path(__file__).with_name("dictionary.jsonl")
 REBUILT = Path(__file__).with_name("rebuild.jsonl")
 AUGMENT, COPIED = "dataaug", "copies:dataaug"
@@ -71,23 +74,22 @@ class Row:
 
 
 def rows() -> dict[tuple[str, str, str], Row]:
-    """Return {(ground, variant, compared with): row}. The ground `all` is all corpora, with equal weights.
+    """Return {(ground, variant, compared with): row}. A ground of another encoder than MiniLM ends with its name.
 
-    The power of `all` is computed for replicates that share nothing.
+    The ground `all` is the five corpora with a hundred labels, with equal weights. Its power is computed for replicates
+    that share nothing.
     """
-    lines: dict[str, list[dict[str, object]]] = defaultdict(list)
-    members: dict[str, list[str]] = defaultdict(list)
+    lines: dict[str, dict[str, list[dict[str, object]]]] = defaultdict(lambda: defaultdict(list))
     for line in map(json.loads, LINES.read_text(encoding="utf-8").splitlines()):
-        lines[line["corpus"]].append(line)
-        for ground in (line["settings"].get("ground", "crossner"), "all"):
-            if line["corpus"] not in members[ground]:
-                members[ground].append(line["corpus"])
+        ground, encoder = line["settings"].get("ground", "crossner"), line["settings"]["encoder"]
+        lines[ground if encoder == MINILM else f"{ground} {encoder}"][line["corpus"]].append(line)
     found = {}
     for pair in ((CLAIM, CONTROL), (CLAIM, NONE), (CONTROL, NONE)):
-        gaps = {corpus: _gap(each, *pair) for corpus, each in lines.items()}
-        for name, corpora in members.items():
-            swapped = name in GROUNDS and GROUNDS[name].swapped
-            found[name, *pair] = _row([gaps[corpus] for corpus in corpora], len(lines[corpora[0]]), swapped=swapped)
+        gaps = {name: [_gap(each, *pair) for each in of.values()] for name, of in lines.items()}
+        for name, own in gaps.items():
+            n, swapped = len(next(iter(lines[name].values()))), GROUNDS[name.partition(" ")[0]].swapped
+            found[name, *pair] = _row(own, n, swapped=swapped)
+        found["all", *pair] = _row([gap for name in FEW for gap in gaps[name]], LOOKS[1], swapped=False)
     return found
 
 
@@ -173,6 +175,12 @@ def listed(arm: str) -> Difference:
     return compare(_evaluations(LISTS, arm), none, same_seeds=True)
 
 
+def encoder(corpus: str, name: str) -> Difference:
+    """Compare an encoder with MiniLM on a corpus, both with the last layer, over their seeds (`bench_layers`)."""
+    lines = bench_layers.read(LAYERS)
+    return compare(*(bench_layers.of_encoder(lines, corpus, each) for each in (name, MINILM)))
+
+
 def rebuilt(test: str, arm: str, other: str) -> Difference:
     """Compare two variants of `bench_rebuild` on a test set, over their replicates."""
     return compare(*(_evaluations(REBUILT, name, test) for name in (arm, other)), same_seeds=True)
@@ -194,6 +202,8 @@ def _said(told: Difference) -> str:
 def main() -> None:
     for arm in (NAMES, DICTIONARY):
         print(f"lists     {arm} against {NONE}: {_said(listed(arm))}")
+    for corpus in bench_layers.CORPORA:
+        print(f"encoders  mpnet against {MINILM} on {corpus}: {_said(encoder(corpus, 'mpnet'))}")
     for test in TESTS:
         for arm, other in ((COPIED, NONE), (AUGMENT, NONE), (AUGMENT, COPIED)):
             print(f"exchanged {test}, {arm} against {other}: {_said(rebuilt(test, arm, other))}")
