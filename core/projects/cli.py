@@ -334,7 +334,7 @@ def _aligned(values: Mapping[str, object], indent: str = "") -> list[str]:
 def runs_cancel(run_id: str, as_json: bool) -> None:
     """Cancel a run and wait until it has stopped."""
     state = runs.stop(run_id).state
-    report({"run": run_id, "state": state}, as_json, state)
+    report({"run": run_id, "state": state}, as_json, FINISHED.get(state, state))
 
 
 @run_group.command("resume")
