@@ -10,7 +10,8 @@ S_C of 2,500 sentences for pre-training. The labels for `transfer` are 3,000 sen
 
 One experiment with all lines, as a user would run it: prints the planned time, the time that it took (both also by kind
 of run; the time of earlier runs counts as taken), and the leaderboard with its sentence on the cheapest way. A JSON line
-has the counts of every tagger (lines.jsonl holds those in RESULTS.md). --packages: for B100, the lists of
+has the counts of every tagger per test sentence, in the form of choosing.jsonl (lines.jsonl holds those in RESULTS.md;
+older lines hold sums). --packages: for B100, the lists of
 bench_dictionary instead of the names of the training set. --plan-only: times the machine and prints the planned time.
 The same --home resumes, also with more --arms.
 Takes hours on two cores. For a rehearsal: --encoder tiny --seeds 1 --small.
@@ -37,6 +38,7 @@ from core.runs.run import Run
 from core.shown import duration
 from core.text.sentence import Sentence
 from tests.lab.benchmarks import bench_dictionary, bench_ner, bench_transfer
+from tests.lab.benchmarks.bench_choosing import counts_of
 from tests.lab.benchmarks.bench_worth import write_corpora
 from tests.lab.benchmarks.data import DATA
 
@@ -153,8 +155,9 @@ def main() -> None:
     print((run.artifacts / "leaderboard.md").read_text(encoding="utf-8"))
     for row in leaderboard.read(run).leaderboard:
         for seed, table in zip(given.seeds, leaderboard.tables(row, store()), strict=False):
-            counts = {name: int(getattr(table, name).sum()) for name in ("tp", "predicted", "gold")}
-            print(json.dumps({"ground": given.ground, "arm": row.arm, "seed": seed, **counts, "f1": table.f1()}))
+            print(
+                json.dumps({"ground": given.ground, "arm": row.arm, "seed": seed, **counts_of(table), "f1": table.f1()})
+            )
 
 
 if __name__ == "__main__":
