@@ -131,6 +131,8 @@ def main() -> int:
     if sys.argv[1] == "work":  # a process that `Processes.begin` started
         prepare()
         return work.main()
+    if len(sys.argv) < 3 or not sys.argv[1].isdecimal():
+        sys.exit(__doc__)
     share(int(sys.argv[1]))
     del sys.argv[:2]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
