@@ -128,7 +128,7 @@ def share(n: int, replace: Callable[[object, str, object], None] = setattr) -> N
 
 
 def main() -> int:
-    if sys.argv[1] == "work":  # a process that `Processes.begin` started
+    if sys.argv[1:2] == ["work"]:  # a process that `Processes.begin` started
         prepare()
         return work.main()
     if len(sys.argv) < 3 or not sys.argv[1].isdecimal():
