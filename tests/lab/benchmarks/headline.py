@@ -39,10 +39,11 @@ from core.stats.pooled import Estimate, pooled
 from core.stats.power import power
 from core.stats.spread import of_estimate
 from tests.lab.benchmarks import bench_label, bench_layers
-from tests.lab.benchmarks.bench_choosing import CLAIM, CONTROL, GROUNDS, LINES, LOOKS, unpacked
+from tests.lab.benchmarks.bench_choosing import CLAIM, CONTROL, GROUNDS, LINES, LOOKS, ZERO, unpacked
 from tests.lab.benchmarks.bench_layers import MINILM
 
 EFFECT = 1.0  # points
+NEWS = "C100 cpu"  # ground of `bench_lines` whose counts are stored per sentence
 FEW = ("crossner", "bio", "news")  # grounds with a hundred labels and four replicates
 COUNTS = Path(__file__).with_name("lines.jsonl")
 LAYERS = Path(__file__).with_name("layers.jsonl")
@@ -88,8 +89,8 @@ def rows() -> dict[tuple[str, str, str], Row]:
         gaps = {name: [_gap(each, *pair) for each in of.values()] for name, of in lines.items()}
         for name, own in gaps.items():
             n, swapped = len(next(iter(lines[name].values()))), GROUNDS[name.partition(" ")[0]].swapped
-            found[name, *pair] = _row(own, n, swapped=swapped)
-        found["all", *pair] = _row([gap for name in FEW for gap in gaps[name]], LOOKS[1], swapped=False)
+            found[name, *pair] = _row(own, LOOKS, n, swapped=swapped)
+        found["all", *pair] = _row([gap for name in FEW for gap in gaps[name]], LOOKS, LOOKS[1], swapped=False)
     return found
 
 
@@ -99,8 +100,14 @@ def _gap(lines: Sequence[dict[str, object]], system: str, other: str) -> Differe
     return compare(*([unpacked(line, arm) for line in ordered] for arm in (system, other)))
 
 
-def _row(gaps: Sequence[Difference], n: int, *, swapped: bool) -> Row:
-    """Return the row of some corpora with equal weights. n: replicates of each."""
+def line_row(ground: str, line: str, other: str) -> Row:
+    """Return the row of two lines of a ground whose counts are stored per sentence, compared as pairs of seeds."""
+    system, base = (_evaluations(COUNTS, arm, ground=ground) for arm in (line, other))
+    return _row([compare(system, base, same_seeds=True)], (len(system),), len(system), swapped=False)
+
+
+def _row(gaps: Sequence[Difference], looks: tuple[int, ...], n: int, *, swapped: bool) -> Row:
+    """Return the row of some corpora with equal weights. looks: replicates of each at each analysis; n: at this one."""
     estimates = [Estimate.of(gap) for gap in gaps]
     f1s = [(mean(gap.system), mean(gap.other)) for gap in gaps]
     together = pooled(estimates)
@@ -118,8 +125,8 @@ def _row(gaps: Sequence[Difference], n: int, *, swapped: bool) -> Row:
         interval=(delta - half, delta + half),
         p=float(together.p),
         replicates=n,
-        power=power(spreads, LOOKS, EFFECT).chance,
-        adjusted=sequential.adjusted_interval(together.look, LOOKS, LOOKS.index(n), float(together.dof)),
+        power=power(spreads, looks, EFFECT).chance,
+        adjusted=sequential.adjusted_interval(together.look, looks, looks.index(n), float(together.dof)),
         new=new,
     )
 
@@ -163,8 +170,14 @@ def line_f1() -> dict[tuple[str, str], list[float]]:
     """Return {(ground, line): test F1 of each replicate, percent}, as `bench_lines` printed the counts."""
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for row in map(json.loads, COUNTS.read_text(encoding="utf-8").splitlines()):
-        found[row["ground"], row["arm"]].append(200 * row["tp"] / (row["predicted"] + row["gold"]))
+        tp, predicted, gold = (_total(row[name]) for name in ("tp", "predicted", "gold"))
+        found[row["ground"], row["arm"]].append(200 * tp / (predicted + gold))
     return found
+
+
+def _total(counts: int | str) -> int:
+    """Return a sum of counts. counts: the sum, or one character per sentence (`bench_choosing.packed`)."""
+    return counts if isinstance(counts, int) else sum(map(ord, counts)) - ZERO * len(counts)
 
 
 def listed(arm: str) -> Difference:
@@ -186,10 +199,10 @@ def rebuilt(test: str, arm: str, other: str) -> Difference:
     return compare(*(_evaluations(REBUILT, name, test) for name in (arm, other)), same_seeds=True)
 
 
-def _evaluations(path: Path, arm: str, test: str | None = None) -> list[Evaluation]:
-    """Decode the counts of a variant's taggers. test: name of the test set; None if there is only one."""
+def _evaluations(path: Path, arm: str, test: str | None = None, ground: str | None = None) -> list[Evaluation]:
+    """Decode the counts of a variant's taggers. test, ground: of the lines to use; None if the lines name none."""
     lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    found = [line for line in lines if line["arm"] == arm and line.get("test") == test]
+    found = [line for line in lines if (line["arm"], line.get("test"), line.get("ground")) == (arm, test, ground)]
     found.sort(key=lambda line: int(line["seed"]))
     return [unpacked({"gold": line["gold"], "arms": {arm: line}}, arm) for line in found]
 
@@ -215,7 +228,8 @@ def main() -> None:
         )
     for (ground, line), f1s in line_f1().items():
         print(f"{ground:<12} {line}: {' '.join(f'{f1:.1f}' for f1 in f1s)}, mean {mean(f1s):.1f}")
-    for (ground, system, other), row in rows().items():
+    news = {(NEWS, *pair): line_row(NEWS, *pair) for pair in ((CLAIM, CONTROL), (CLAIM, NONE), (CONTROL, NONE))}
+    for (ground, system, other), row in (rows() | news).items():
         low, high = row.interval
         words = f"{row.f1:.1f} against {row.other:.1f}, {row.delta:+.1f} [{low:+.1f}, {high:+.1f}], p = {row.p:.2g}"
         print(
