@@ -29,7 +29,7 @@ FOLDER = ROOT / "assets" / "pictures"
 THEMES = ("light", "dark")
 WIDE, MARGIN = 916, 8  # CSS pixels
 SHARP = 1.5  # picture pixels per CSS pixel
-MOST, QUALITIES = 100_000, (80, 70, 60, 50)  # bytes of a picture; the first quality within this size is used
+MOST, QUALITIES = 100_000, (80, 70, 60, 50, 40)  # bytes of a picture; the first quality within this size is used
 VIEWPORT = {"width": 1360, "height": 1900}
 COMMANDS = (
     f"corpus add {ROOT}/assets/samples/medical/domain.txt.gz --name medical-domain",
