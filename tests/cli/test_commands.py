@@ -355,6 +355,8 @@ def test_commands_without_a_result_report_their_action_as_json(
     written = {"run": made["run"], "choice": made["run"], "output": output}
     assert run("export", made["run"], "--output", output) == written
     assert run("runs", "cancel", made["run"]) == {"run": made["run"], "state": "succeeded"}
+    monkeypatch.setattr(sys, "argv", ["core", "runs", "cancel", made["run"]])
+    assert (run_main(), capsys.readouterr().out) == (0, "finished\n")
     _, freed = removals.removal_alone(made["run"])
     assert freed > 0
     assert run("runs", "remove", made["run"]) == {"removed": made["run"], "freed": freed}
