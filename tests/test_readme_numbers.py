@@ -6,6 +6,7 @@ from statistics import mean, stdev
 
 import pytest
 
+from core.experiment import find_out
 from core.experiment.arms import DICTIONARY, NAMES, NONE
 from core.stats.bootstrap import Difference
 from tests.lab.benchmarks.bench_layers import CORPORA
@@ -86,6 +87,9 @@ def test_readme_table_shows_the_figures_of_the_committed_counts() -> None:
     bio, news = computed["bio-300", "classifier", "random"], line_row(NEWS, "classifier", "random")
     assert f"{bio.delta:+.1f} points {shown(bio.interval)} and {news.delta:+.1f} {shown(news.interval)}" in headline
     assert f"in {100 * computed['crossner mpnet', 'classifier', 'random'].power:.0f}% of cases" in headline
+    assert f"gave {main.delta:.1f} points of F1 more" in find_out.MEASURED
+    assert f"gave {queue.delta:.1f} points more" in find_out.MEASURED
+    assert all(low <= 0 <= high for low, high in (bio.interval, news.interval))  # "we found no difference"
     gains = sorted(encoder(corpus, "mpnet").delta for corpus in CORPORA)
     assert f"{gains[0]:.1f}, {gains[1]:.1f}, and {gains[2]:.1f} points on three CrossNER domains" in headline
 

@@ -16,7 +16,9 @@ from core.config import Config, fields_with
 from core.errors import InputError, PathError, ReadError
 from core.experiment import deliver, results
 from core.experiment import view as experiments
+from core.experiment.config import ExperimentConfig
 from core.experiment.cost import Cost
+from core.experiment.find_out import MEASURED
 from core.experiment.next_step import next_steps
 from core.experiment.view import Shorter
 from core.importing.cli import run_anyway_option
@@ -88,7 +90,9 @@ def run_experiment(
     _prepare(KIND, options, plan_only=plan_only, run_anyway=run_anyway)
     planned, foresight = experiments.cost(options), experiments.foresight(options)
     shorter = experiments.shorter(options)
-    words = (*in_figures(planned, shorter), *foresight.in_words().split("\n"))
+    claim = ExperimentConfig.parse(options).claimed
+    elsewhere = (MEASURED,) if claim and claim.arm.chooses else ()
+    words = (*in_figures(planned, shorter), *foresight.in_words().split("\n"), *elsewhere)
     if plan_only:
         fewer = {"labels": shorter.labels, "hours": shorter.seconds / 3600} if shorter else None
         report({**planned.as_json(), "smallest_difference": foresight.as_json(), "shorter": fewer}, as_json, words)

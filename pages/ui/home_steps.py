@@ -87,6 +87,7 @@ def plan(run_id: str = "") -> None:
         plan = find_out.plan(options, times)
         for sentence in filter(None, (plan.compared, plan.alike, plan.time, plan.shows)):
             st.markdown(plain(sentence))
+        st.caption(find_out.MEASURED)
         if run_id:
             st.caption(
                 "Earlier runs are reused. Because their result is known, the 95% interval is slightly too narrow."

@@ -19,6 +19,7 @@ from core.experiment import result as leaderboard
 from core.experiment import view as experiments
 from core.experiment.cli import MAX_BYTES, experiment, read_plan, typed_options
 from core.experiment.config import TAGGERS_APART, ExperimentConfig
+from core.experiment.find_out import MEASURED
 from core.paths import home
 from core.projects import removals
 from core.projects import runs as facade_runs
@@ -204,6 +205,9 @@ def test_the_command_line_plans_and_reports(finished: str, capsys: pytest.Captur
     text = printed("--plan-only")
     assert "With 2 seeds per variant this plan can detect gains of about" in text
     assert re.search(r"Measured on \d+ taggers trained on these labels so far", text)
+    assert text.rstrip().endswith(MEASURED)
+    experiment.main([word.replace("classifier", "tapt") for word in words] + ["--plan-only"], standalone_mode=False)
+    assert MEASURED not in capsys.readouterr().out
     found = json.loads(printed("--json"))
     assert found["run"] == finished  # the same experiment in another spelling
     assert found["leaderboard"] == facade_runs.get(finished).result()["leaderboard"]

@@ -294,6 +294,7 @@ def test_plan_times_the_machine_and_then_states_time_and_power(
     app = opened("home.py")
     press(app, "home.find")
     assert seen(app).count(find_out.BUSY) == 2  # beside the button, and in the plan
+    assert find_out.MEASURED in seen(app)
     with monkeypatch.context() as patch:
         removed = list[str]()
         patch.setattr(removals, "remove_run", removed.append)
