@@ -13,6 +13,7 @@ from core.corpora.writers import Row, further_names, harmless, write_card, write
 from core.errors import ConfigError, CorpusError, PathError
 from core.importing import view as corpora
 from core.text.sentence import Sentence, sentence_id
+from core.text.words import clean
 from tests.corpora.test_further_columns import added, lines
 
 TEXTS = ["=1+1|cmd", "+1", "-1", "@SUM(A1)", "＝1", 'She said "no", twice.', "Él vino.", "Plain."]
@@ -97,6 +98,28 @@ def test_an_export_of_an_imported_export_keeps_every_column(home: Path, tmp_path
     ids = [sentence_id(f"Row {i} .") for i in range(3)]
     assert [list(row.values()) for row in rows] == [[mark, f"Row {i} .", str(i), mark] for i, mark in enumerate(ids)]
     assert further_names(["column_id", "id"]) == {"column_id": "column_id", "id": "column_column_id"}
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_an_imported_export_of_labels_keeps_the_text(ending: str, home: Path, tmp_path: Path) -> None:
+    text = "Lessee (Acme Corp.) pays, in full; 5% =  more."
+    corpus = added(lines(tmp_path / "rows.jsonl", [{"text": text, "label": [[8, 17, "PARTY"]]}]))
+    corpora.export(corpus.fingerprint, tmp_path / f"out.{ending}")
+    before, after = (next(each.batches())[0] for each in (corpus, added(tmp_path / f"out.{ending}")))
+    assert (after.id, after.text, after.tokens, after.entities) == (
+        before.id,
+        before.text,
+        before.tokens,
+        before.entities,
+    )
+    assert before.text == clean(text)
+
+
+@pytest.mark.parametrize("text", ["Ann owes", "A nnowes Bob", "AnnowesBob!", "Ann  owes Bob of Rome", ""])
+def test_a_text_that_is_not_the_tokens_is_not_stored(text: str, tmp_path: Path) -> None:
+    row = {"text": text, "tokens": ["Ann", "owes", "Bob"], "ner_tags": ["S-PER", "O", "S-PER"]}
+    [sentence] = read(lines(tmp_path / "rows.jsonl", [row]))
+    assert sentence.text == "Ann owes Bob"
 
 
 def test_a_failed_export_leaves_nothing_and_keeps_the_old_file(tmp_path: Path) -> None:

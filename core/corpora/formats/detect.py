@@ -100,7 +100,8 @@ def _rows(path: Path, kind: FileKind, ledger: Ledger) -> Iterator[Record]:
         if kind.format == "hf":
             taken = tag_columns(kind.columns) or ()
         taken = (kind.cells.tokens, kind.cells.tags, kind.cells.sentence) if kind.cells else taken
-        taken = (*taken, *filter(is_annotator, kind.columns))
+        texts = [name for name in TEXTS if name in kind.columns] if kind.format == "hf" else ()
+        taken = (*taken, *texts, *filter(is_annotator, kind.columns))
         place = (name for name in PLACE if kind.placed and name in kind.columns)
         columns = list(
             dict.fromkeys(name for name in (*taken, kind.doc_column, kind.group_column, *place, *kind.others) if name)

@@ -85,7 +85,8 @@ class Tagged:
     """A tagged sentence as the file stores it.
 
     places: line of each token. fault: first reason why the sentence cannot be used, as (line, reason, raw text), or
-    None. who: name of the annotator, None if the file names none.
+    None. who: name of the annotator, None if the file names none. text: the sentence as written, "" if the file has
+    only tokens; it is stored if it consists of the tokens, with or without a blank between them.
     """
 
     doc: str | None
@@ -94,6 +95,7 @@ class Tagged:
     places: list[int] = field(default_factory=list)
     fault: tuple[int, str, str] | None = None
     who: str | None = None
+    text: str = ""
 
 
 def from_tags(row: Tagged, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
@@ -115,7 +117,7 @@ def from_tags(row: Tagged, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]
             return
     parts = [clean(token).split(" ") for token in tokens]
     flat = tuple(part for pieces in parts for part in pieces)
-    text = " ".join(flat)
+    text = written if _consists_of(flat, written := clean(row.text)) else " ".join(flat)
     if "" in flat or "\0" in text or unfit(text):
         place = places[parts.index([""])] if "" in flat else places[0]
         ledger.reject(place, "an empty token" if "" in flat else unfit(text) or "NUL bytes, so not text", raw)
@@ -135,6 +137,17 @@ def from_tags(row: Tagged, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]
     _keep(ledger)
     source = _source_of_tokens(tokens, places, ledger) if ledger.sources else None
     yield Sentence(id=sentence_id(text), tokens=flat, text=text, entities=entities, doc=row.doc, source=source)
+
+
+def _consists_of(tokens: Sequence[str], text: str) -> bool:
+    """Return True if the text is these tokens in this order, with at most one blank before each."""
+    end = 0
+    for token in tokens:
+        start = end + text.startswith(" ", end)
+        if not text.startswith(token, start):
+            return False
+        end = start + len(token)
+    return end == len(text)
 
 
 def _source_of_tokens(tokens: Sequence[str], places: Sequence[int], ledger: Ledger) -> Source:

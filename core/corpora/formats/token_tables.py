@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from core.corpora.annotators import is_annotator
+from core.corpora.formats.annotated import TEXTS
 from core.corpora.formats.conll import ASK, further_note, kin
 from core.corpora.formats.ledger import Ledger, ReadOptions, Record
 from core.corpora.formats.rows import arrow_schema
@@ -193,11 +194,12 @@ def _class_names(value: object, seen: set[int]) -> list[str] | None:
 
 
 def read_hf(records: Iterator[Record], names: Names, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
-    """Yield one sentence per row with lists of tokens and tags."""
+    """Yield one sentence per row with lists of tokens and tags, and with its text if a column has it."""
     for line, record in records:
         if row := _tagged(line, record, names, ledger):
             tokens, tags = row
-            row_of = Tagged(ledger.doc, tokens, tags, [line] * len(tokens), who=annotator_of(record))
+            text = next((value for name in TEXTS if isinstance(value := record.get(name), str)), "")
+            row_of = Tagged(ledger.doc, tokens, tags, [line] * len(tokens), who=annotator_of(record), text=text)
             yield from from_tags(row_of, scheme, ledger)
 
 
