@@ -29,7 +29,7 @@ from tests.lab.benchmarks.headline import (
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 RESULTS = (Path(__file__).parent / "lab" / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
-STARTS = ("What did a larger encoder", "... on AI", "... on literature")  # of the rows of CORPORA in README
+SHOWN = ("crossner-music", "crossner-literature", "crossner-ai")  # order in README's row about a larger encoder
 TRANSFER = {"C100": "transfer:crossner-ai-train"}  # ground: line; elsewhere conll2003 is the other corpus
 
 
@@ -50,7 +50,6 @@ def test_readme_table_shows_the_figures_of_the_committed_counts() -> None:
     computed, labels = rows(), label_rows()
     table = [line for line in README.splitlines() if line.startswith("|")]
     for question, key in (
-        ("on all five corpora", ("all", "classifier", "random")),
         ("three domains together", ("crossner", "classifier", "random")),
         ("Did the selection beat the baseline (no continued", ("crossner", "classifier", "none")),
         ("Did random text help", ("crossner", "random", "none")),
@@ -108,10 +107,12 @@ def gain(found: Difference) -> str:
     return f"{found.delta:+.1f} {shown((found.lo, found.hi))}"
 
 
-@pytest.mark.parametrize(("corpus", "start"), list(zip(CORPORA, STARTS, strict=True)))
-def test_readme_rows_of_the_larger_encoder_show_the_figures_of_the_committed_counts(corpus: str, start: str) -> None:
-    found = encoder(corpus, "mpnet")
-    assert table_row(README, start)[2:4] == [f"{f1(found.system)} against {f1(found.other)}", gain(found)]
+def test_readme_row_of_the_larger_encoder_shows_the_figures_of_the_committed_counts() -> None:
+    found = [encoder(corpus, "mpnet") for corpus in SHOWN]
+    assert table_row(README, "What did a larger encoder")[2:4] == [
+        "; ".join(f"{f1(each.system)} against {f1(each.other)}" for each in found),
+        "; ".join(map(gain, found)),
+    ]
 
 
 def test_readme_row_of_public_lists_shows_the_figures_of_the_committed_counts() -> None:
