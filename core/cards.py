@@ -21,6 +21,7 @@ from typing import Any, Literal
 from core.errors import ConfigError, ResourceError
 
 DEVICE, VISIBLE = "WINNOW_DEVICE", "CUDA_VISIBLE_DEVICES"
+SHARED = "WINNOW_SHARED"  # number of processes that may compute on a device at the same time
 # {major CUDA version of torch's build: (oldest supported driver version, lowest supported compute capability)}
 _LEAST: dict[int, tuple[int, float]] = {11: (450, 3.7), 12: (525, 5.0), 13: (580, 7.5)}
 _OLDER, _NEWER = "cu126", "cu130"  # PyTorch build for older drivers and GPUs, and for current ones
@@ -50,6 +51,15 @@ class Card:
 def processor_lock() -> str:
     """Return the name of this machine's processor lock. It differs between machines that share a home folder."""
     return lock_name(f"cpu-{socket.gethostname()}")
+
+
+def places(lock: str) -> list[str]:
+    """Return the names of the locks of a device. A process that computes on the device holds one of them.
+
+    There is one lock, unless an experiment executes several steps at once (`runs.in_processes`). The first name is
+    always `lock`, so that other runs wait for one of the places. lock: name of the device's lock.
+    """
+    return [lock, *(f"{lock}-place-{i}" for i in range(2, int(os.environ.get(SHARED) or 1) + 1))]
 
 
 def lock_name(device: str) -> str:

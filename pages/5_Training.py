@@ -97,7 +97,7 @@ def _setup() -> None:
         corpora.check_run(kind, options), "training", here=TRAINING, cures=data_check.fitting_budget(BUDGETS)
     )
     form.show(kind, options)
-    on = where("training") if kind == "experiment" else ""
+    on = where("training", steps=True) if kind == "experiment" else ""
     label = {"pretrain": "Pre-train", "finetune": "Fine-tune", "experiment": "Start the experiment"}[kind]
     _start(label, kind, options, on, may_start=may_start, anyway=anyway)
 

@@ -136,8 +136,8 @@ def _takes_value(command: click.Command) -> dict[str, bool]:
     envvar="WINNOW_ON",
     expose_value=False,
     callback=lambda context, option, value: machine.compute_on(value),
-    help="Where to compute parts of a run and steps of an experiment: local (one process), ray (all cores and GPUs of "
-    "this machine) or ray:HOST:PORT (a cluster that this machine has joined).",
+    help="Where to compute: local (one process), processes:4 (four steps of an experiment at once), ray (all cores and "
+    "GPUs of this machine) or ray:HOST:PORT (a cluster that this machine has joined).",
 )
 @click.option(
     "--mixed",

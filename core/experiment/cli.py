@@ -178,6 +178,8 @@ def in_figures(planned: Cost, shorter: Shorter | None = None) -> list[str]:
     total = f"{'together':<{wide}} {duration(planned.seconds):>9} on this {planned.device.upper()}, "
     if planned.at_once > 1:
         lines.append(f"{f'with {planned.at_once} GPUs at once':<{wide}} {duration(planned.wall):>9}")
+    if planned.shared_words:
+        lines.append(planned.shared_words)
     fewer = f"with {shorter.labels:,} of your labels" if shorter else ""
     offer = [f"{fewer:<{wide}} {duration(shorter.seconds):>9}; add --labels {shorter.labels}"] if shorter else []
     sizes = f"{planned.memory_gb:.1f} GB of memory, {planned.disk_gb:.1f} GB of disk"

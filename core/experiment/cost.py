@@ -85,6 +85,7 @@ class Cost:
 
     steps: steps in the order in which they are run. memory_gb, disk_gb: upper bounds in GB (10^9 bytes).
     wall: seconds that the experiment takes with `at_once` steps in parallel, one per GPU of this machine.
+    processes: number of processes that share this machine. How much faster they are is measured during the experiment.
     basis: sentences on how training times were estimated.
     person: {variant: seconds that a person must spend on labelling for it}.
     """
@@ -95,6 +96,7 @@ class Cost:
     disk_gb: float
     wall: float = 0.0
     at_once: int = 1
+    processes: int = 1
     basis: str = ""
     person: Mapping[str, float] = field(default_factory=dict)
 
@@ -114,6 +116,13 @@ class Cost:
     @property
     def seconds(self) -> float:
         return sum(step.seconds for step in self.steps)
+
+    @property
+    def shared_words(self) -> str:
+        """Sentence on the time with several processes on one device; "" with one process."""
+        if self.processes < 2:
+            return ""
+        return f"With {self.processes} steps at once it takes less; the time left is known after the first steps."
 
     @property
     def lines(self) -> dict[str, float]:
@@ -526,7 +535,8 @@ def cost(
     disk_gb = _disk_gb(priced, seconds, largest)
     n = at_once()
     together = wall(steps, takes, n) if n > 1 else sum(takes.values())
-    sizes = {"memory_gb": largest.memory_gb, "disk_gb": disk_gb}
+    processes = Where.asked().processes
+    sizes = {"memory_gb": largest.memory_gb * processes, "disk_gb": disk_gb}
     each = seconds_per_sentence(RunStore(home)) or SECONDS
     return Cost(
         steps=priced,
@@ -534,6 +544,7 @@ def cost(
         **sizes,
         wall=together,
         at_once=n,
+        processes=processes,
         basis=" ".join(seconds.basis),
         person={str(line.cell): more * each for line in planned if (more := line.cell.arm.more)},
     )
@@ -627,9 +638,12 @@ def _halved(config: ExperimentConfig, corpora: Mapping[str, Corpus]) -> dict[str
 class Clock:
     """Reports each step as it starts: its name, the number of finished steps, and the total seconds left."""
 
-    def __init__(self, steps: Sequence[Priced], report: Parted) -> None:
-        self.steps, self.report, self._at_once = steps, report, 1
+    def __init__(self, steps: Sequence[Priced], report: Parted, *, shared: bool = False) -> None:
+        """Start before the first step. shared: True if steps that run in parallel share a device."""
+        self.steps, self.report, self._at_once, self._shared = steps, report, 1, shared
         self._done: Collection[int] = ()
+        # Time at which steps began to run in parallel, and planned seconds of the steps that had finished then.
+        self._parallel: tuple[float, float] | None = None
         # {kind of step: (planned seconds, elapsed seconds) of its finished steps}
         self._times = dict[str, tuple[float, float]]()
 
@@ -646,18 +660,34 @@ class Clock:
         self._at_once = at_once
         step = self.steps[at]
         name = f"{step.line}: {_WORDS[step.kind]}{f' on {step.what}' if step.what else ''}"
+        if at_once > 1 and self._parallel is None:
+            self._parallel = time.monotonic(), self._planned()
         left = self.left()
         self.report.metric("seconds_left", left, at)
         number = len(self._done) + 1
-        after = max(left - self._pace(step.kind) * step.seconds, 0.0)
+        after = max(left - self._ratio(step.kind) * step.seconds, 0.0)
         self.report.part(number, len(self.steps), name, left=left, after=after)
         self.report.stage(f"[{number} of {len(self.steps)}] {name}")
-        self._begun = (time.monotonic(), step)
+        self._begun = None if at_once > 1 else (time.monotonic(), step)
 
     def left(self) -> float:
-        """Return the estimated seconds of all steps that are not finished."""
-        left = (self._pace(step.kind) * step.seconds for i, step in enumerate(self.steps) if i not in self._done)
-        return sum(left) / self._at_once
+        """Return the estimated seconds until all steps are finished."""
+        return sum(self._ratio(step.kind) * step.seconds for i, step in enumerate(self.steps) if i not in self._done)
+
+    def _planned(self) -> float:
+        """Return the planned seconds of the finished steps."""
+        return sum(self.steps[i].seconds for i in self._done)
+
+    def _ratio(self, kind: str) -> float:
+        """Return elapsed seconds per planned second: of this kind of step, or of all steps if they run in parallel."""
+        if self._at_once == 1 or self._parallel is None:
+            return self._pace(kind)
+        began, before = self._parallel
+        planned = self._planned() - before
+        if planned < TRUSTED:  # steps that share a device may be no faster together than one after the other
+            return 1.0 if self._shared else 1 / self._at_once
+        low, high = LIMITS
+        return min(max((time.monotonic() - began) / planned, low / self._at_once), high)
 
     def _pace(self, kind: str) -> float:
         """Return elapsed seconds per planned second, for steps of this kind or, if these are too few, for all steps."""

@@ -39,9 +39,10 @@ from core.importing.result import read_audit
 from core.kind import Job, Kind
 from core.results import IntArray
 from core.runs import result as results
+from core.runs.in_processes import RunsInProcesses
 from core.runs.on_ray import RunsOnRay
 from core.runs.store import Run, RunStore
-from core.runs.where import LOCAL, Where
+from core.runs.where import LOCAL, Where, uses_ray
 from core.selection.choose import check_budget
 from core.stats.draws import dealt
 from core.tagging.calibrate import CalibrateResult
@@ -61,7 +62,9 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     if added := [name for name in dict.fromkeys(cell.arm.plain_name for cell in cells) if name not in config.arms]:
         job.context.note(f"Added {' and '.join(added)}, because verdicts compare the other variants with them.")
     if len(cards.of_workers()) > 1 and Where.asked().on == LOCAL:
-        job.context.note("This machine has several GPUs, of which this run uses one; --on ray uses all.", passing=True)
+        job.context.note(
+            "This machine has several GPUs, of which this run uses one; --on processes:N uses all.", passing=True
+        )
     for words in not_estimated(config, len(job.corpus(config.train))):
         job.context.note(words)
     forecast = foretold(config, job.context.run, job.home)
@@ -119,7 +122,7 @@ def _make_runs(config: ExperimentConfig, job: Job) -> tuple[Stages, list[Finishe
     for name, options in config.references.items():
         if name in left:  # A finished reference variant no longer needs its server or folder.
             KINDS[find(name).reference].check(options, job)
-    stages, clock = Stages(config, job), Clock(priced.steps, job.context)
+    stages, clock = Stages(config, job), Clock(priced.steps, job.context, shared=Where.asked().processes > 1)
     sources = {cell: stages.named[cell.arm.source].fingerprint for cell in config.cells if stages.source(cell)}
     planned = lines(stages, measured.pieces["task"])
     runs: dict[Step, Run] = {}
@@ -151,13 +154,14 @@ Begins = Callable[[Step, int], None]  # function called when a step starts, with
 def make_steps(steps: Sequence[Step], runs: dict[Step, Run], job: Job, begins: Begins) -> None:
     """Execute the runs of `steps`, which are in order, reuse those that have finished, and add all to `runs`.
 
-    Normally this process executes the runs one by one. With `--on` a cluster, or `--on ray` on several GPUs, it
-    executes only three kinds of steps: splits into halves, selections (Ray computes their chunks), and reference
-    variants, because their folders and servers may exist on this machine only. Then Ray executes every other step in a
-    separate process.
+    Normally this process executes the runs one by one. With `--on processes:N`, `--on` a cluster, or `--on ray` on
+    several GPUs, it executes only three kinds of steps: splits into halves, selections (Ray computes their chunks), and
+    reference variants, because their folders and servers may exist on this machine only. Every other step then has a
+    process of its own.
     """
-    on = Where.asked().on
-    alone = on == LOCAL or (on == "ray" and at_once() == 1)
+    where = Where.asked()
+    on, n = where.on, where.processes
+    alone = n == 1 and (not uses_ray(on) or (on == "ray" and at_once() == 1))
     here = [step for step in steps if alone or step.kind in ("halves", "select", *KINDS)]
     for step in here:
         options = step.options(runs)
@@ -165,11 +169,13 @@ def make_steps(steps: Sequence[Step], runs: dict[Step, Run], job: Job, begins: B
             begins(step, 1)
             runs[step] = job.child(step.kind, **options)
     if len(here) < len(steps):
-        with RunsOnRay(job.context, on) as on_ray:
-            _make_on_ray([step for step in steps if step not in here], runs, job, begins, on_ray)
+        with RunsInProcesses(job.context, n) if n > 1 else RunsOnRay(job.context, on) as engine:
+            _make_elsewhere([step for step in steps if step not in here], runs, job, begins, engine)
 
 
-def _make_on_ray(steps: Iterable[Step], runs: dict[Step, Run], job: Job, begins: Begins, on_ray: RunsOnRay) -> None:
+def _make_elsewhere(
+    steps: Iterable[Step], runs: dict[Step, Run], job: Job, begins: Begins, engine: RunsOnRay | RunsInProcesses
+) -> None:
     left, waits = list(steps), ""
     while left:
         busy = ""
@@ -177,19 +183,19 @@ def _make_on_ray(steps: Iterable[Step], runs: dict[Step, Run], job: Job, begins:
             if step.kind == CHECK:
                 step.options(runs)
                 left.remove(step)
-            elif on_ray.free:
+            elif engine.free:
                 run = job.begun_child(step.kind, **step.options(runs))
                 if run.state().state == "succeeded":
                     runs[step] = run
                     left.remove(step)
-                elif on_ray.begin(run):
-                    begins(step, on_ray.n)
+                elif engine.begin(run):
+                    begins(step, engine.n)
                 else:
                     busy = run.id
-        if not on_ray.at_work and waits != busy:  # Another Winnow process runs every step that could start now.
+        if not engine.at_work and waits != busy:  # Another Winnow process runs every step that could start now.
             job.context.waiting(busy or None)
             waits = busy
-        on_ray.wait(LOOK)
+        engine.wait(LOOK)
         job.context.check()
 
 

@@ -23,7 +23,7 @@ from core.paths import machine_home
 from core.processes import cores
 from core.runs.ray_engine import Machine, examine
 from core.runs.versions import versions
-from core.runs.where import LOCAL, MIXED, ON, checked
+from core.runs.where import MIXED, ON, checked, uses_ray
 
 FRESH = 5.0  # seconds to cache a GPU's free memory; without NVIDIA's library, each query starts a process
 _ROOT = Path(__file__).resolve().parents[2]
@@ -178,6 +178,6 @@ class Cluster:
 def checked_cluster(on: str) -> Cluster:
     """Examine the cluster that `--on` names. Errors: ConfigError, ResourceError if it cannot be reached."""
     where = checked(on)
-    if where == LOCAL:
-        raise ConfigError("on: local is not a cluster; give ray or ray:HOST:PORT, or use doctor without --on.")
+    if not uses_ray(where):
+        raise ConfigError(f"on: {where} is not a cluster; give ray or ray:HOST:PORT, or use doctor without --on.")
     return Cluster(on=where, machines=examine(where.removeprefix("ray").removeprefix(":"), machine_home()))

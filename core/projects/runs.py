@@ -23,9 +23,10 @@ from core.projects.removals import runs_with_roles
 from core.results import Role
 from core.runs import launch, worker
 from core.runs.events import Event, RunState, State
+from core.runs.in_processes import processes_that_pay
 from core.runs.result import read
 from core.runs.run import Run
-from core.runs.where import LOCAL, ON, Where, checked, ray_installed
+from core.runs.where import LOCAL, ON, PROCESSES, Where, checked, ray_installed
 from core.selection import STRATEGIES, involved
 from core.shown import brief
 
@@ -96,11 +97,10 @@ def finished(kind: str, options: Mapping[str, object]) -> Run | None:
     return plan(known, known.config.parse(dict(options)), home()).finished_in(store())
 
 
-def places() -> tuple[str, ...]:
-    """Return the values of `--on` that a user can choose, the default first."""
-    if not ray_installed():
-        return (LOCAL,)
-    return tuple(dict.fromkeys((Where.asked().on, LOCAL, "ray")))
+def places(*, steps: bool = False) -> tuple[str, ...]:
+    """Return the values of `--on` that a user can choose, the default first. steps: True for an experiment."""
+    several = [f"{PROCESSES}{n}"] if steps and (n := processes_that_pay()) > 1 else []
+    return tuple(dict.fromkeys((Where.asked().on, LOCAL, *several, *(["ray"] if ray_installed() else []))))
 
 
 def place(run_id: str) -> Where:

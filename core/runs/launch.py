@@ -5,12 +5,14 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
 
-from core.errors import RunBusy, RunError
+from core.errors import Cancelled, ResourceError, RunBusy, RunError
+from core.runs.context import RunContext
 from core.runs.events import RunState
 from core.runs.lock import Worker, aside
 from core.runs.run import Run
@@ -21,6 +23,9 @@ GRACE = 12.0  # seconds from the cancellation to SIGKILL, so that the device is 
 POLL = 0.25  # seconds between two checks of a cancelled run
 
 POLITE = 0.4  # share of the grace period after which SIGTERM is sent; most runs stop earlier, at their next `check()`
+CHECKPOINT = 5.0  # seconds that a step of a cancelled experiment has to write a checkpoint
+
+LOSSES = 4  # an experiment fails after so many lost processes of one step
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -51,6 +56,31 @@ def tied(run: Run, environment: Mapping[str, str], *, module: str = "core.work")
         return subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=_ROOT, env=dict(environment)
         )
+
+
+def succeeded(run: Run, status: int, losses: Counter[str], where: str, context: RunContext) -> bool:
+    """Return True if a run has succeeded after its process ended; False if it must be started again.
+
+    status: exit status of the process; negative if it was killed or lost. losses: {run: number of lost processes}; this
+    function updates it. where: name of the machine.
+    Errors: RunError if the run failed; Cancelled if a user stopped it; ResourceError after `LOSSES` lost processes.
+    """
+    state = run.state()
+    if state.state == "succeeded":
+        return True
+    if status >= 0 and state.state == "failed":
+        raise RunError(state.error or f"run {run.id}: has failed.")
+    if status >= 0 and state.state == "cancelled":
+        raise Cancelled(f"run {run.id}: was stopped on request; resume it to continue.")
+    if status < 0 or not state.active:  # otherwise another process works on the run
+        losses[run.id] += 1
+        if losses[run.id] >= LOSSES:
+            raise ResourceError(
+                f"on: {LOSSES} processes of run {run.id} ended without a result, the last on {where}; see its "
+                "worker.log, and use smaller batches or --on local."
+            )
+        context.note(f"The process of {run.id} on {where} is lost; the run starts again.", passing=True)
+    return False
 
 
 def _spawn(run: Run, module: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from core import cards
 from core.cards import Card
-from core.errors import Cancelled, ResourceError, RunError, WinnowError, for_the_log, memory_ran_out
+from core.errors import ResourceError, WinnowError, for_the_log, memory_ran_out
 from core.reporter import Silent
 from core.runs import launch
 from core.runs.chunks import About, Chunks, Opened, Work, refuse
@@ -27,7 +27,7 @@ from core.runs.where import LOCAL, MIXED, ON
 from core.runs.worker import log_traceback
 from core.shown import count
 
-LOSSES = 4  # the run fails after so many worker deaths: on one chunk, on one child run, or before any worker starts
+LOSSES = 4  # the run fails after so many worker deaths: on one chunk, or before any worker starts
 
 _AHEAD = 2  # maximum number of chunks sent to a worker: the chunk that it computes, and the next one
 
@@ -37,7 +37,6 @@ _COUNT = 2.0  # seconds between two checks for new and lost nodes
 
 _PATIENCE = 30.0  # seconds without any worker after which a note tells the user that the run is waiting
 
-_GRACE = 5.0  # seconds that a cancelled run has to write a checkpoint
 _THREADS = "OMP_NUM_THREADS"
 _PASSED_ON = (MIXED, "WINNOW_CONFINED", "WINNOW_DATA_DIRS", _THREADS)
 
@@ -407,12 +406,12 @@ class RunsOnRay:
         return self
 
     def __exit__(self, *given: object) -> None:
-        """Cancel the runs in progress. Each run has `_GRACE` seconds to write a checkpoint."""
+        """Cancel the runs in progress. Each run has `launch.CHECKPOINT` seconds to write a checkpoint."""
         with self._stack:
             for run, _ in self._at.values():
                 run.cancel()
             if self._at:
-                self._ray.wait(list(self._at), num_returns=len(self._at), timeout=_GRACE)
+                self._ray.wait(list(self._at), num_returns=len(self._at), timeout=launch.CHECKPOINT)
             for reference in self._at:
                 self._ray.cancel(reference, force=True)
 
@@ -451,8 +450,7 @@ class RunsOnRay:
         """Wait until a run ends, at most `seconds`, and return the runs that have succeeded meanwhile.
 
         If the node or process of a run died, the caller must call `begin` again; the run continues from its checkpoint.
-        Errors: RunError if a run failed; Cancelled if a user stopped one; ResourceError after `LOSSES` deaths of one
-        run, or if every node was refused.
+        Errors: those of `launch.succeeded`; ResourceError if every node was refused.
         """
         if self._ray:
             self._nodes.look()
@@ -487,19 +485,4 @@ class RunsOnRay:
             log_traceback(self._context.run, error)
             if self._nodes.is_gone(place, error):
                 return []
-        state = run.state()
-        if state.state == "succeeded":
-            return [run]
-        if status >= 0 and state.state == "failed":
-            raise RunError(state.error or f"run {run.id}: has failed.")
-        if status >= 0 and state.state == "cancelled":
-            raise Cancelled(f"run {run.id}: was stopped on request; resume it to continue.")
-        if status < 0 or not state.active:  # otherwise another process works on the run
-            self._losses[run.id] += 1
-            if self._losses[run.id] >= LOSSES:
-                raise ResourceError(
-                    f"on: {LOSSES} processes of run {run.id} ended without a result, the last on {name}; see its "
-                    "worker.log, and use smaller batches or --on local."
-                )
-            self._context.note(f"The process of {run.id} on {name} is lost; the run starts again.", passing=True)
-        return []
+        return [run] if launch.succeeded(run, status, self._losses, name, self._context) else []

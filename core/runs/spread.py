@@ -12,7 +12,7 @@ from core.reporter import Silent
 from core.runs import on_ray
 from core.runs.chunks import About, Chunks, Work
 from core.runs.context import RunContext
-from core.runs.where import LOCAL, checked
+from core.runs.where import checked, uses_ray
 
 Result = TypeVar("Result")
 Device = Callable[[], AbstractContextManager[object]]
@@ -28,7 +28,7 @@ def spread(
     """
     chunks = Chunks(context, n, size, name, folder=folder)
     on = checked()
-    if on == LOCAL or (on == "ray" and len(chunks.missing) < 2):  # starting Ray takes longer than one chunk
+    if not uses_ray(on) or (on == "ray" and len(chunks.missing) < 2):  # starting Ray takes longer than one chunk
         with device():
             about = _here(chunks, work)
     else:

@@ -18,6 +18,7 @@ from core.files import read_object, write_atomic
 
 ON, MIXED = "WINNOW_ON", "WINNOW_MIXED"
 LOCAL = "local"
+PROCESSES = "processes:"
 FILE = "where.json"
 # File with all clusters to which a run was ever sent. Unlike FILE, it stays if the run is resumed here, and it is
 # exported.
@@ -57,6 +58,11 @@ class Where:
         """Environment variables with which `asked` returns this place in another process."""
         return {ON: self.on, MIXED: "1" if self.mixed else ""}
 
+    @property
+    def processes(self) -> int:
+        """Number of processes of this machine that execute steps of an experiment at the same time."""
+        return int(self.on.removeprefix(PROCESSES)) if self.on.startswith(PROCESSES) else 1
+
 
 def clusters_of(run: Path) -> set[str]:
     """Return the clusters to which a run was ever sent, as values of the option `--on`. run: the run's folder."""
@@ -71,18 +77,29 @@ def _is_cluster(on: str) -> bool:
 
 
 def checked(on: str = "") -> str:
-    """Return a valid value of `--on`: local, ray (this machine's cores and GPUs) or ray:HOST:PORT (a cluster).
+    """Return a valid value of `--on`.
+
+    Values: local, processes:N (N steps of an experiment at once), ray (this machine's cores and GPUs) or ray:HOST:PORT
+    (a cluster).
 
     on: "" for the value of this process. Errors: ConfigError for another value, and if Ray is not installed.
     """
     on = on or Where.asked().on
-    if not re.fullmatch(r"local|ray(:[^:\s]+:\d{1,5})?", on):
-        raise ConfigError(f"on: {on!r} is not a valid place; give local, ray (this machine) or ray:HOST:PORT.")
-    if on != LOCAL and not ray_installed():
+    if not re.fullmatch(r"local|processes:[1-9]\d?|ray(:[^:\s]+:\d{1,5})?", on):
         raise ConfigError(
-            "on: Ray is not installed; give local, or pip install -r requirements-cluster.txt into .venv."
+            f"on: {on!r} is not a valid place; give local, processes:N (1 to 99), ray (this machine) or ray:HOST:PORT."
+        )
+    if uses_ray(on) and not ray_installed():
+        raise ConfigError(
+            "on: Ray is not installed; give local or processes:N, or pip install -r requirements-cluster.txt into "
+            ".venv."
         )
     return on
+
+
+def uses_ray(on: str) -> bool:
+    """Return True if this value of `--on` asks for Ray, on this machine or on a cluster."""
+    return on == "ray" or on.startswith("ray:")
 
 
 def ray_installed() -> bool:

@@ -50,7 +50,7 @@ def on_device(job: Job, precision: "Precision" = "auto", *, alone: bool = True) 
     with ExitStack() as stack:
         device = _taken(job, stack)
         if device.type == "cpu" and alone and not rank():  # the first process's lock is for the whole run
-            stack.enter_context(device_lock(job.home, cards.processor_lock(), job.context))
+            stack.enter_context(device_lock(job.home, cards.places(cards.processor_lock()), job.context))
         if device.type == "cuda":
             prepare_attention()
         words = devices.in_words(device, devices.pick_dtype(precision, device, frozen=not alone))
@@ -74,15 +74,17 @@ def _taken(job: Job, stack: ExitStack) -> "torch.device":
     if not free:
         device = pick_device()
         if device.type == "cuda":  # torch finds a GPU that the driver does not list
-            stack.enter_context(device_lock(job.home, devices.lock_of(device), job.context))
+            stack.enter_context(device_lock(job.home, cards.places(devices.lock_of(device)), job.context))
         else:
             cards.check()
         return device
     with ExitStack() as held:
-        name = held.enter_context(device_lock(job.home, [card.lock for card in free], job.context))
+        # List the first place of every GPU, then the second places, so that processes spread over the GPUs.
+        places = [place for row in zip(*(cards.places(card.lock) for card in free), strict=True) for place in row]
+        name = held.enter_context(device_lock(job.home, places, job.context))
         if not dealt and len(cards.visible()) > 1:
             # Hide the other GPUs, so that torch and the Trainer call the locked one cuda:0.
-            cards.keep_to(next(card for card in free if card.lock == name))
+            cards.keep_to(next(card for card in free if name in cards.places(card.lock)))
         device = pick_device()
         if device.type == "cuda":
             stack.enter_context(held.pop_all())

@@ -15,7 +15,7 @@ from core.experiment import view as experiments
 from core.experiment.find_out import Affordable, outlook
 from core.experiment.words import EXPLAINED
 from core.importing import view as corpora
-from core.projects import home_steps, removals, runs
+from core.projects import home_steps, machine, removals, runs
 from core.projects import view as projects
 from core.projects.home_steps import FurtherMeasurement, HomeStep
 from core.selection import labelling
@@ -98,7 +98,7 @@ def plan(run_id: str = "") -> None:
             st.warning(plain(reason), icon=":material/memory:")
         may_start, anyway = data_check.gate(corpora.check_run("experiment", plan.options), "home.find")
         stronger = plan.stronger
-        on = where("home.find")
+        on = where("home.find", steps=bool(machine.card()))
         with st.container(horizontal=True, vertical_alignment="center"):
             query = ":material/query_stats:"
             if stronger and pressed(_stronger_words(stronger), "home.find.stronger", type="primary", icon=query):

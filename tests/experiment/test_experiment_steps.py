@@ -1,12 +1,14 @@
-"""Steps of an experiment, in sequence in this process or on two Ray nodes: the leaderboard is the same."""
+"""Steps of an experiment, in sequence, in two processes or on two Ray nodes: the leaderboard is the same."""
 
 import csv
 import os
 import signal
+import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +25,9 @@ from core.experiment.cost import wall
 from core.experiment.kind import make_steps
 from core.experiment.steps import CHECK, Step
 from core.projects import runs
+from core.runs import in_processes, launch
 from core.runs.context import RunContext
+from core.runs.in_processes import RunsInProcesses
 from core.runs.on_ray import RunsOnRay
 from core.runs.store import Run, RunStore
 from core.runs.where import ON
@@ -161,6 +165,96 @@ def numbers(home: Path) -> dict[str, bytes]:
     """Return the arrays of a home's runs by kind, without the encoder's folder in their names."""
     files = (path for run in RunStore(home).list("embed", "score", "tag") for path in run.artifacts.rglob("*.npy"))
     return {f"{path.parts[-3].split('-')[2]} {path.name} {len(path.read_bytes())}": path.read_bytes() for path in files}
+
+
+def experiment_on(on: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    fill(home)
+    monkeypatch.setenv(ON, on)
+    return runs.execute("experiment", TWO)
+
+
+def test_processes_share_devices_and_cores_and_are_started_again_three_times(
+    home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = list[Mapping[str, str]]()
+
+    def dies(run: Run, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        given.append(environment)
+        return subprocess.Popen(["sh", "-c", "kill -9 $$"], stdin=subprocess.PIPE)
+
+    monkeypatch.setattr(launch, "tied", dies)
+    monkeypatch.setattr(in_processes, "cores", lambda: 6)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+
+    def work(context: RunContext) -> dict[str, object]:
+        with RunsInProcesses(context, 2) as processes:
+            steps = [child(home, name) for name in "abc"]
+            assert [processes.begin(step) for step in (*steps[:1], *steps)] == [True, False, True, False]
+            assert not processes.free
+            while True:
+                processes.wait(5.0)
+                for step in steps[:2]:
+                    processes.begin(step)
+
+    with pytest.raises(ResourceError, match=r"4 processes of run .* ended without a result, the last on this machine"):
+        execute(child(home, "parent"), work)
+    shown = {(each[ON], each[cards.SHARED], each.get("OMP_NUM_THREADS")) for each in given}
+    assert shown == {("local", "2", "3")}
+    driver.shows(H100, T4)
+    monkeypatch.setenv(cards.SHARED, "2")
+    assert [cards.places(card.lock)[0] for card in cards.usable()] == [card.lock for card in cards.usable()]
+    assert len({place for card in cards.usable() for place in cards.places(card.lock)}) == 4
+
+
+@pytest.mark.full
+def test_two_processes_give_the_leaderboard_of_one_despite_a_kill(
+    home: Path, expected: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = list[str]()
+
+    def kill() -> None:
+        run_id, pid = until(training, "a training has started")[0]
+        os.kill(pid, signal.SIGKILL)
+        killed.append(run_id)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    run = experiment_on("processes:2", home, monkeypatch)
+    killer.join()
+    assert board(run) == expected
+    assert any(f"The process of {killed[0]} on this machine is lost" in note for note in run.state().notes)
+    assert runs.state(killed[0]).attempts == 2
+    states = [runs.state(each.id) for each in runs.listed(*TRAINED)]
+    assert os.getpid() not in {state.worker[0] for state in states if state.worker}
+    times = sorted((state.started, state.ended) for state in states if state.started and state.ended)
+    assert any(later[0] < earlier[1] for earlier, later in pairwise(times))  # two ran at the same time
+
+
+@pytest.mark.full
+def test_a_failed_step_in_a_process_fails_the_experiment(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TWO, "finetune", {"epochs": 1, "layers": "99"})
+    with pytest.raises(RunError, match="has 2 layers and no layer 99"):
+        experiment_on("processes:2", home, monkeypatch)
+    assert not [run for run in runs.listed(*TRAINED) if run.lock.held()]
+
+
+@pytest.mark.full
+def test_a_cancelled_experiment_leaves_no_process_of_its_own(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "CHECKPOINT", 0.5)
+    pids = list[int]()
+
+    def stop() -> None:
+        pids.append(until(training, "a training has started")[0][1])
+        os.kill(pids[0], signal.SIGSTOP)  # a stopped process does not react to the cancellation
+        runs.listed("experiment")[0].cancel()
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    with pytest.raises(Cancelled):
+        experiment_on("processes:2", home, monkeypatch)
+    stopper.join()
+    assert not psutil.pid_exists(pids[0])
+    assert runs.listed("experiment")[0].state().state == "cancelled"
 
 
 @ray

@@ -294,7 +294,7 @@ def test_run_starts_in_the_chosen_place(page: str, made: dict[str, Corpus], monk
     key, kind = PLACES[page]
     where = f"{key.removesuffix('.start')}.where"
     for places in (("local",), ("local", "ray")):
-        monkeypatch.setattr(runs, "places", lambda places=places: places)
+        monkeypatch.setattr(runs, "places", lambda steps=False, places=places: places)
         app = opened(page)
         assert bool([box for box in app.selectbox if box.key == where]) == (len(places) > 1)
     app.selectbox(key=where).select("ray")

@@ -21,10 +21,10 @@ from core.paths import within
 from core.projects import machine, runs
 from core.projects import view as projects
 from core.projects.machine import Cluster
-from core.runs import launch
+from core.runs import in_processes, launch
 from core.runs.ray_engine import Machine
 from core.runs.store import RunStore
-from core.runs.where import Where, clusters_of
+from core.runs.where import Where, checked, clusters_of
 from core.runs.worker import execute
 from tests.conftest import Command
 from tests.finished import corpora
@@ -114,6 +114,9 @@ def test_an_invalid_place_is_refused_before_a_run_is_created(
         runs.start("select", options(made), "the moon")
     monkeypatch.setattr("core.runs.where.find_spec", lambda name: None)
     assert runs.places() == ("local",)
+    monkeypatch.setattr(in_processes, "cores", lambda: 6)
+    assert runs.places(steps=True) == ("local", "processes:3")
+    assert [Where(on=checked(on)).processes for on in ("local", "processes:16")] == [1, 16]
     with pytest.raises(ConfigError, match=r"Ray is not installed; .*requirements-cluster\.txt"):
         runs.start("select", options(made), "ray")
     assert not runs.listed("select")
@@ -157,7 +160,8 @@ def test_a_cluster_that_got_text_is_remembered_after_a_resume_here_and_an_import
 @pytest.mark.parametrize(
     ("on", "sentence"),
     [
-        ("the moon", "'the moon' is not a valid place; give local, ray (this machine) or ray:HOST:PORT"),
+        ("the moon", "'the moon' is not a valid place; give local, processes:N (1 to 99), ray"),
+        ("processes:0", "'processes:0' is not a valid place"),
         ("ray:head", "'ray:head' is not a valid place"),
     ],
 )

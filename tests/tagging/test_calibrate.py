@@ -145,6 +145,23 @@ def test_each_kind_of_step_has_its_own_pace(monkeypatch: pytest.MonkeyPatch) -> 
     assert heard.part.call_args.kwargs["after"] == pytest.approx(30 * 150 / 90)
 
 
+@pytest.mark.parametrize(("shared", "first"), [(True, 240), (False, 120)])
+def test_remaining_time_of_parallel_steps_goes_by_how_many_have_finished(
+    shared: bool, first: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps that share a device are planned to be no faster together than one after the other."""
+    now, heard = [0.0], Mock()
+    monkeypatch.setattr(sys.modules[Clock.__module__], "time", SimpleNamespace(monotonic=lambda: now[0]))
+    steps = [Priced(kind="pretrain", line="knn 10", what="", seconds=60, finished=False) for _ in range(4)]
+    clock = Clock(steps, heard, shared=shared)
+    clock.next(0, set(), 2)
+    clock.next(1, set(), 2)
+    now[0] += 80  # two planned minutes in 80 seconds
+    clock.next(2, {0, 1}, 2)
+    clock.next(3, {0, 1}, 2)
+    assert [call.args[1] for call in heard.metric.call_args_list] == pytest.approx([first, first, 80, 80])
+
+
 def test_trainings_end_about_as_early_as_those_that_were_measured() -> None:
     """80 trainings with 30 epochs and a patience of 10; and all points of a plan as the best epoch, one by one."""
     lines = [

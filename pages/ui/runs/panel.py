@@ -16,19 +16,19 @@ from pages.ui.widgets import plain, pressed
 
 _PLACES = {"local": "here, in one process", "ray": "here, on all cores and GPUs (Ray)"}
 HELP = (
-    "The result does not depend on where a run computes, so a stopped run can be resumed elsewhere. Ray is faster from "
-    "about 50,000 sentences or two GPUs on, but its workers need 10 to 20 seconds to start. For a cluster that this "
-    "machine has joined, type ray:HOST:PORT. Its machines compute steps of an experiment only if they can read "
-    "Winnow's folder."
+    "The result does not depend on where a run computes, so a stopped run can be resumed elsewhere. Several steps of "
+    "an experiment at once are faster, but each needs as much memory as one. Ray is faster from about 50,000 sentences "
+    "or two GPUs on, but its workers need 10 to 20 seconds to start. For a cluster that this machine has joined, type "
+    "ray:HOST:PORT. Its machines compute steps of an experiment only if they can read Winnow's folder."
 )
 
 
-def where(key: str, at: str = "") -> str:
+def where(key: str, at: str = "", *, steps: bool = False) -> str:
     """Ask where a run should compute, and return a value of the option `--on`.
 
-    at: where a run to be resumed has computed so far, which is the default.
+    at: where a run to be resumed has computed so far, which is the default. steps: True for an experiment.
     """
-    places = list(dict.fromkeys(filter(None, (at, *runs.places()))))
+    places = list(dict.fromkeys(filter(None, (at, *runs.places(steps=steps)))))
     if len(places) == 1:
         return places[0]
     chosen = st.selectbox(
@@ -38,6 +38,8 @@ def where(key: str, at: str = "") -> str:
 
 
 def _called(place: str) -> str:
+    if place.startswith("processes:"):
+        return f"here, {place.removeprefix('processes:')} steps at once"
     return _PLACES.get(place) or f"the cluster at {place.removeprefix('ray:')}"
 
 

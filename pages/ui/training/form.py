@@ -110,7 +110,8 @@ def _experiment(options: Mapping[str, Any]) -> float | None:
         if cost.at_once > 1
         else ""
     )
-    st.caption(plain(f"Time: {cost.basis}{cards} {cost.person_words}" if cost.basis else cost.person_words))
+    words = (f"Time: {cost.basis}{cards}" if cost.basis else "", cost.shared_words, cost.person_words)
+    st.caption(plain(" ".join(filter(None, words))))
     with st.expander("Run by run", icon=":material/table:"):
         rows = [
             f"| {step.kind} | {plain(f'{step.line} {step.what}')} "

@@ -20,7 +20,7 @@ variances measured there, the plan detects a true gain of one point in 95 of 100
 Ground crossner with `--encoder mpnet`, planned on 2026-11-29 before any of its replicates was run: the larger encoder in
 selection, pre-training and tagger, and everything else as with MiniLM. If the replicates vary as MiniLM's do (`headline`),
 the plan detects a true gain of one point in 97 of 100 cases. Like bio-300, all six replicates may run at once on a GPU
-(`at_once`); the test still uses the first ones that decide it.
+(`WINNOW_ON=processes:N`); the test still uses the first ones that decide it.
 
 Each ground has one test with interim analyses after 2 and 4 replicates and the last after 6. It ends as soon as it has
 an answer. The two replicates that swap one pair of halves append two lines with counts per sentence to choosing.jsonl.
