@@ -1,7 +1,7 @@
 """Execute runs in several processes that share this machine's processor or GPUs (`--on processes:N`).
 
-A training of a small encoder leaves most of a fast GPU idle, and uses many cores badly. N trainings at once take little
-longer than one (measured in tests/lab/benchmarks/GPU.md).
+A training of a small encoder leaves most of a fast GPU idle (measured in tests/lab/benchmarks/GPU.md), and uses many
+cores badly.
 """
 
 import os
@@ -23,9 +23,10 @@ _LOOK = 0.1  # seconds between two checks for processes that have ended
 
 
 def processes_that_pay() -> int:
-    """Return a number of steps of an experiment to run at once on this machine: one per two cores, at most `MOST`.
+    """Return a number of steps of an experiment to run at once on this machine, at most `MOST`.
 
-    On a GPU, each process needs a core. On a processor, a training uses two cores well.
+    With a GPU, each process needs one core. On a processor, a training uses two cores well, so a machine with four cores
+    or more gets one process per two cores.
     """
     n = cores() if cards.usable() or cores() < 4 else cores() // 2
     return min(n, MOST)
@@ -95,11 +96,9 @@ class RunsInProcesses:
         return done
 
     def _environment(self) -> dict[str, str]:
-        """Return environment variables of the processes. On a processor, they share the cores.
+        """Return environment variables of the processes, which share the cores unless the user set a number of threads.
 
         Trainings with an encoder give the same bytes with any number of threads.
         """
-        shared = {ON: LOCAL, cards.SHARED: str(self.n)}
-        if THREADS in os.environ or cards.usable():
-            return shared
-        return shared | {THREADS: str(max(cores() // self.n, 1))}
+        threads = os.environ.get(THREADS) or str(max(cores() // self.n, 1))
+        return {ON: LOCAL, cards.SHARED: str(self.n), THREADS: threads}
