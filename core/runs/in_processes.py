@@ -25,8 +25,8 @@ _LOOK = 0.1  # seconds between two checks for processes that have ended
 def processes_that_pay() -> int:
     """Return a number of steps of an experiment to run at once on this machine, at most `MOST`.
 
-    With a GPU, each process needs one core. On a processor, a training uses two cores well, so a machine with four cores
-    or more gets one process per two cores.
+    With a GPU, each process needs one core. On a processor, a training uses two cores well, so a machine with four
+    cores or more gets one process per two cores.
     """
     n = cores() if cards.usable() or cores() < 4 else cores() // 2
     return min(n, MOST)
