@@ -633,8 +633,10 @@ def _outcome(result: FinetuneResult, run: About) -> str:
     test, dev = result.test, result.dev.micro_f1
     if not test:
         return f"{DECIDING.named} {max(dev):.1f}, the best of {count(len(dev), 'seed')}"
-    spread = "" if test.sd is None else f" ± {test.sd:.1f} over {count(len(test.micro_f1), 'seed')}"
-    return f"Score (F1) {test.mean:.1f}{spread} on {run.corpus(run.config['test'][0])}"
+    tested = run.corpus(run.config["test"][0])
+    if test.sd is None:  # two single taggers differ by chance
+        return f"Score (F1) {test.mean:.1f} on {tested}, one seed"
+    return f"Score (F1) {test.mean:.1f} ± {test.sd:.1f} over {count(len(test.micro_f1), 'seed')} on {tested}"
 
 
 KIND = Kind(

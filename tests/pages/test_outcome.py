@@ -38,7 +38,7 @@ from core.training.saved_models import PretrainResult
 from core.zero_shot.zero_shot import ZeroShotResult
 from pages.ui.runs.links import PAGES
 from tests.browser.prepared_home import prepare
-from tests.finished import COMPARED, TIMED, pretrained, study
+from tests.finished import COMPARED, TIMED, corpora, fine_tuned, pretrained, study
 from tests.homes import project_in
 from tests.pages.test_ranking import RANK
 
@@ -232,6 +232,13 @@ def test_outcome_of_a_result_written_by_hand(kind: str, home: Path) -> None:
 def test_result_is_read_without_loss(kind: str, runs: dict[str, Run]) -> None:
     result = read(runs[kind], KEPT[kind])
     assert json.loads(json.dumps(as_json(result))) == runs[kind].result()
+
+
+def test_score_of_a_single_tagger_says_that_it_is_one_seed(home: Path) -> None:
+    test = corpora(home)["test"]
+    run = RunStore(home).create("finetune", {"test": [test.fingerprint]}, {}, seed=None, versions={}, key="k")
+    execute(run, lambda context: as_json(fine_tuned((82.84,), dev=(82.9,))))
+    assert outcome(run) == f"Score (F1) 82.8 on {test.name}, one seed"
 
 
 def test_outcome_of_a_selection_follows_its_budget_and_hand_edits(
