@@ -39,10 +39,10 @@ from core.importing.result import read_audit
 from core.kind import Job, Kind
 from core.results import IntArray
 from core.runs import result as results
-from core.runs.in_processes import RunsInProcesses
+from core.runs.in_processes import RunsInProcesses, processes_that_pay
 from core.runs.on_ray import RunsOnRay
 from core.runs.store import Run, RunStore
-from core.runs.where import LOCAL, Where, uses_ray
+from core.runs.where import LOCAL, PROCESSES, Where, uses_ray
 from core.selection.choose import check_budget
 from core.stats.draws import dealt
 from core.tagging.calibrate import CalibrateResult
@@ -61,10 +61,8 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     _check_budgets(config, job)
     if added := [name for name in dict.fromkeys(cell.arm.plain_name for cell in cells) if name not in config.arms]:
         job.context.note(f"Added {' and '.join(added)}, because verdicts compare the other variants with them.")
-    if len(cards.of_workers()) > 1 and Where.asked().on == LOCAL:
-        job.context.note(
-            "This machine has several GPUs, of which this run uses one; --on processes:N uses all.", passing=True
-        )
+    if words := idle_gpu():
+        job.context.note(words, passing=True)
     for words in not_estimated(config, len(job.corpus(config.train))):
         job.context.note(words)
     forecast = foretold(config, job.context.run, job.home)
@@ -95,6 +93,15 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     result = replace(result, cheapest=cheapest(result, RunStore(job.home)))
     tables.write(job.context, result)
     return result
+
+
+def idle_gpu() -> str:
+    """Return a sentence that says how to use more of this machine's GPUs; "" without a GPU or with another place."""
+    gpus, n = cards.of_workers(), processes_that_pay()
+    if not gpus or n == 1 or Where.asked().on != LOCAL:
+        return ""
+    part = "its GPU" if len(gpus) == 1 else "one of its GPUs"
+    return f"One step at a time on this machine uses a part of {part}; --on {PROCESSES}{n} executes {n} at once."
 
 
 def _check_budgets(config: ExperimentConfig, job: Job) -> None:

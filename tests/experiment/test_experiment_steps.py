@@ -113,9 +113,12 @@ def test_a_plan_divides_the_time_by_the_cards(driver: Driver, monkeypatch: pytes
     assert [wall(steps, seconds, n) for n in (1, 3, 4, 60)] == [sum(seconds.values()), 230, 130, 130]
     assert wall([], {}, 2) == 0
     assert cost.at_once() == 1
+    assert not experiment.idle_gpu()
     driver.shows(H100, T4)
     assert cost.at_once() == 1
+    assert "a part of one of its GPUs; --on processes:" in experiment.idle_gpu()
     monkeypatch.setenv(ON, "ray")
+    assert not experiment.idle_gpu()
     assert cost.at_once() == 2
     for name in (cards.VISIBLE, cards.DEVICE):
         monkeypatch.setenv(name, os.environ.get(name, ""))  # restored after the test
