@@ -122,7 +122,10 @@ def tables(lines: Sequence[Line], arm: str) -> list[Evaluation]:
     return [unpacked(line, arm) for line in lines]
 
 
-def multiples(lines: Sequence[Line], budget: int) -> tuple[Difference, Worth | None, Worth | None, Worth | None]:
+Multiples = tuple[Difference, Worth | None, Worth | None, Worth | None]
+
+
+def multiples(lines: Sequence[Line], budget: int = BUDGET) -> Multiples:
     """Return the claim's gain over `random`, and its worth in text, in labels of `random`, and in labels of `none`."""
     most, least = LABELS[-1], LABELS[0]
     claim = tables(lines, _name(CLAIM, str(budget), most))
@@ -135,7 +138,15 @@ def multiples(lines: Sequence[Line], budget: int) -> tuple[Difference, Worth | N
         worth(first, {size: tables(lines, _name(arm, own, size)) for size in LABELS})
         for arm, own in ((CONTROL, str(budget)), (NONE, ""))
     )
-    return compare(claim, texts[min(texts)]), worth(claim, texts), labels, labels_none
+    return compare(claim, texts[min(texts)], same_seeds=True), worth(claim, texts), labels, labels_none
+
+
+def in_words(worth: Worth | None) -> str:
+    """Return a multiple with its interval, such as `1.2 [1.0, 2.6]`."""
+    if worth is None or worth.unknown:
+        return "not known"
+    low = "below 1" if worth.lo is None else f"{worth.lo:.1f}"
+    return f"{worth.times:.1f} [{low}, {f'above {worth.most:.0f}' if worth.hi is None else f'{worth.hi:.1f}'}]"
 
 
 def show(lines: Sequence[Line], budget: int) -> None:
@@ -149,7 +160,7 @@ def show(lines: Sequence[Line], budget: int) -> None:
         gain, *worths = multiples(lines, budget)
         print(f"\n{CLAIM} over {CONTROL}: {gain.delta:+.2f} [{gain.lo:+.2f}, {gain.hi:+.2f}], p = {gain.p:.2g}")
         for what, one in zip(("text", f"labels of {CONTROL}", f"labels of {NONE}"), worths, strict=True):
-            print(f"worth in {what}: {one}")
+            print(f"worth in {what}: {in_words(one)} times")
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Compute what README's tables show of committed counts.
 
-They are in choosing.jsonl, label.jsonl, layers.jsonl, lines.jsonl, dictionary.jsonl and rebuild.jsonl.
+They are in choosing.jsonl, label.jsonl, layers.jsonl, lines.jsonl, multipliers.jsonl, dictionary.jsonl and rebuild.jsonl.
 
     python -m tests.lab.benchmarks.headline
 
@@ -38,9 +38,10 @@ from core.stats.bootstrap import Difference, compare, compare_line
 from core.stats.pooled import Estimate, pooled
 from core.stats.power import power
 from core.stats.spread import of_estimate
-from tests.lab.benchmarks import bench_label, bench_layers
+from tests.lab.benchmarks import bench_label, bench_layers, bench_multipliers
 from tests.lab.benchmarks.bench_choosing import CLAIM, CONTROL, GROUNDS, LINES, LOOKS, ZERO, unpacked
 from tests.lab.benchmarks.bench_layers import MINILM
+from tests.lab.benchmarks.bench_multipliers import Multiples
 
 EFFECT = 1.0  # points
 NEWS = "C100 cpu"  # ground of `bench_lines` whose counts are stored per sentence
@@ -194,6 +195,13 @@ def encoder(corpus: str, name: str) -> Difference:
     return compare(*(bench_layers.of_encoder(lines, corpus, each) for each in (name, MINILM)))
 
 
+def multiplied() -> tuple[Row, Multiples]:
+    """Return the row of `bench_multipliers`, and how much text and how many labels its selection replaced."""
+    lines = list(map(json.loads, bench_multipliers.LINES.read_text(encoding="utf-8").splitlines()))
+    found = bench_multipliers.multiples(lines)
+    return _row([found[0]], (len(lines),), len(lines), swapped=True), found
+
+
 def rebuilt(test: str, arm: str, other: str) -> Difference:
     """Compare two variants of `bench_rebuild` on a test set, over their replicates."""
     return compare(*(_evaluations(REBUILT, name, test) for name in (arm, other)), same_seeds=True)
@@ -228,6 +236,10 @@ def main() -> None:
         )
     for (ground, line), f1s in line_f1().items():
         print(f"{ground:<12} {line}: {' '.join(f'{f1:.1f}' for f1 in f1s)}, mean {mean(f1s):.1f}")
+    row, (_, *worths) = multiplied()
+    texts = zip(("text", "labels with random text", "labels without pre-training"), worths, strict=True)
+    print(f"replaced  {', '.join(f'{what}: {bench_multipliers.in_words(one)} times' for what, one in texts)}")
+    print(f"          {row}")
     news = {(NEWS, *pair): line_row(NEWS, *pair) for pair in ((CLAIM, CONTROL), (CLAIM, NONE), (CONTROL, NONE))}
     for (ground, system, other), row in (rows() | news).items():
         low, high = row.interval
