@@ -6,6 +6,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise
@@ -170,6 +171,22 @@ def numbers(home: Path) -> dict[str, bytes]:
     return {f"{path.parts[-3].split('-')[2]} {path.name} {len(path.read_bytes())}": path.read_bytes() for path in files}
 
 
+@contextmanager
+def a_kill() -> Iterator[list[str]]:
+    """Kill the first training that starts in this block. Yield a list that then contains its run."""
+    killed = list[str]()
+
+    def kill() -> None:
+        run_id, pid = until(training, "a training has started")[0]
+        os.kill(pid, signal.SIGKILL)
+        killed.append(run_id)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    yield killed
+    killer.join()
+
+
 def experiment_on(on: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     fill(home)
     monkeypatch.setenv(ON, on)
@@ -213,17 +230,8 @@ def test_processes_share_devices_and_cores_and_are_started_again_three_times(
 def test_two_processes_give_the_leaderboard_of_one_despite_a_kill(
     home: Path, expected: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    killed = list[str]()
-
-    def kill() -> None:
-        run_id, pid = until(training, "a training has started")[0]
-        os.kill(pid, signal.SIGKILL)
-        killed.append(run_id)
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    run = experiment_on("processes:2", home, monkeypatch)
-    killer.join()
+    with a_kill() as killed:
+        run = experiment_on("processes:2", home, monkeypatch)
     assert board(run) == expected
     assert any(f"The process of {killed[0]} on this machine is lost" in note for note in run.state().notes)
     assert runs.state(killed[0]).attempts == 2
@@ -287,19 +295,8 @@ def test_two_nodes_write_the_same_selection_and_tags_as_one_process(
 def test_two_nodes_give_the_leaderboard_of_one_process_despite_a_kill(
     home: Path, cluster: str, expected: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill(home)
-    monkeypatch.setenv(ON, cluster)
-    killed = list[str]()
-
-    def kill() -> None:
-        run_id, pid = until(training, "a training has started")[0]
-        os.kill(pid, signal.SIGKILL)
-        killed.append(run_id)
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    run = runs.execute("experiment", TWO)
-    killer.join()
+    with a_kill() as killed:
+        run = experiment_on(cluster, home, monkeypatch)
     assert board(run) == expected
     assert any(f"The process of {killed[0]} on " in note for note in run.state().notes)
     assert runs.state(killed[0]).attempts == 2
@@ -339,7 +336,7 @@ def test_a_node_that_cannot_take_steps_is_named(
     home: Path, cluster: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if why == "another machine":
-        words = "this machine on Abacus; use nodes of one kind"
+        words = "this machine trains on Abacus; use nodes of one kind"
         monkeypatch.setattr("core.runs.on_ray.cards.machine", lambda: "Abacus")
         run = child(home, why)
     else:  # a path that no other process finds
