@@ -15,6 +15,7 @@ from core.processes import cores
 from core.runs import launch
 from core.runs.context import RunContext
 from core.runs.run import Run
+from core.runs.shared import STEP_OF
 from core.runs.where import LOCAL, ON
 
 THREADS = "OMP_NUM_THREADS"
@@ -101,4 +102,4 @@ class RunsInProcesses:
         Trainings with an encoder give the same bytes with any number of threads.
         """
         threads = os.environ.get(THREADS) or str(max(cores() // self.n, 1))
-        return {ON: LOCAL, cards.SHARED: str(self.n), THREADS: threads}
+        return {ON: LOCAL, STEP_OF: str(self._context.root.path), cards.SHARED: str(self.n), THREADS: threads}

@@ -21,7 +21,7 @@ from core.runs import launch
 from core.runs.chunks import About, Chunks, Opened, Work, refuse
 from core.runs.context import RunContext
 from core.runs.ray_engine import Greeting, ask, engine, environment, n_cards, n_cores, on_node, take_over
-from core.runs.shared import device_lock
+from core.runs.shared import STEP_OF, device_lock
 from core.runs.store import Run, RunStore
 from core.runs.where import LOCAL, MIXED, ON
 from core.runs.worker import log_traceback
@@ -442,6 +442,7 @@ class RunsOnRay:
         run.cancel_file.unlink(missing_ok=True)
         self._context.child(run)
         variables = environment() | {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        variables[STEP_OF] = str(self._context.root.path)
         task = on_node(self._ray, work_on_node, place, num_cpus=1, num_gpus=int(self._nodes.have_cards))
         self._at[task.remote(run.id, run.home, variables)] = run, place
         return True

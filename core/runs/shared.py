@@ -1,10 +1,11 @@
 """Share finished child runs and devices between runs."""
 
 import json
+import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from core.runs.run import Manifest, Run
 from core.runs.store import RunStore
 from core.runs.worker import Compute, attempt
 
+STEP_OF = "WINNOW_STEP_OF"  # folder of the experiment, for a process that executes one of its steps
 _NEXT = ".next"
 # A parent run loses its place in the queue for a device if this many seconds pass between two of its child runs.
 TURN = 120.0
@@ -93,15 +95,24 @@ def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -
     paths = [shared_home(home) / "locks" / f"{name}.lock" for name in names]
     if _devices_held.intersection(paths):
         raise RunError(f"{context.run.id}: holds {names[0]} already; a second device_lock would wait for ever.")
-    turn = _Turn(run=str(context.root.path), began=context.root.state().started or time.time())
+    root = _started_by_user(context)
+    turn = _Turn(run=str(root.path), began=root.state().started or time.time())
     with _waited_for([Lock(path) for path in paths], context, context.run.id, turn=turn) as path:
         _devices_held.add(path)
         try:
             yield path.stem
         finally:
-            if context.is_child:
+            if context.is_child or root is not context.root:
                 turn.keep(path)
             _devices_held.remove(path)
+
+
+def _started_by_user(context: RunContext) -> Run:
+    """Return the run that the user started: for an experiment's step in a process of its own, the experiment."""
+    if experiment := os.environ.get(STEP_OF):
+        with suppress(OSError, ValueError, TypeError, KeyError):  # another machine may not see the experiment's folder
+            return Run(Path(experiment), Manifest.read(Path(experiment) / "manifest.json"))
+    return context.root
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

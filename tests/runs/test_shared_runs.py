@@ -10,6 +10,7 @@ import pytest
 from core.errors import Cancelled, RunError
 from core.runs import Run, RunContext, RunStore, device_lock, durations, execute, run_or_reuse
 from core.runs.lock import Lock
+from core.runs.shared import STEP_OF
 from tests.runs.lifecycle_worker import crunch
 from tests.runs.lifecycle_worker import parent as parent_recipe
 from tests.runs.test_lifecycle import create, ended, kinds, start, worked, worker_of
@@ -153,6 +154,24 @@ def test_the_next_part_of_a_run_precedes_a_later_run(store: RunStore, gate: Path
     assert "waiting_for" not in [key for run in (early, second) for event in run.events()[0] for key in event.data]
     [trains] = [event.time for event in late.events()[0] if event.kind == "stage"]
     assert trains >= (second.state().ended or 0.0)
+
+
+def test_a_step_in_a_process_of_its_own_has_the_place_of_its_experiment(
+    store: RunStore, gate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    between = tmp_path / "between"
+    early = start(create(store, kind="parts", key="early", until=str(gate), between=str(between)))
+    until(lambda: early.state().stage == "train: training")
+    late = start(create(store, kind="train", key="late", until=str(gate)))
+    gate.touch()  # the first part ends and keeps the place of its run
+    until(lambda: late.state().waiting_for == early.id)
+    monkeypatch.setenv(STEP_OF, str(early.path))
+    step = start(create(store, kind="train", key="step", until=str(gate)))
+    assert ended(step) == "succeeded"
+    assert late.state().waiting_for == early.id
+    assert not [event for event in step.events()[0] if event.data.get("waiting_for") == early.id]
+    between.touch()
+    assert (ended(early), ended(late)) == ("succeeded", "succeeded")
 
 
 def test_a_device_is_free_after_any_ending_and_a_deadlock_is_refused(store: RunStore) -> None:
