@@ -1,5 +1,6 @@
 """README's headline and tables, and the lines in RESULTS.md, against the committed counts of the experiments."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, stdev
@@ -9,6 +10,7 @@ import pytest
 from core.experiment import find_out
 from core.experiment.arms import DICTIONARY, NAMES, NONE
 from core.stats.bootstrap import Difference
+from tests.lab.benchmarks import bench_multipliers
 from tests.lab.benchmarks.bench_layers import CORPORA
 from tests.lab.benchmarks.headline import (
     AUGMENT,
@@ -23,6 +25,7 @@ from tests.lab.benchmarks.headline import (
     line_f1,
     line_row,
     listed,
+    multiplied,
     rebuilt,
     rows,
 )
@@ -91,6 +94,24 @@ def test_readme_table_shows_the_figures_of_the_committed_counts() -> None:
     assert all(low <= 0 <= high for low, high in (bio.interval, news.interval))  # "we found no difference"
     gains = sorted(encoder(corpus, "mpnet").delta for corpus in CORPORA)
     assert f"{gains[0]:.1f}, {gains[1]:.1f}, and {gains[2]:.1f} points on three CrossNER domains" in headline
+
+
+def test_results_show_the_counts_of_what_a_selection_replaces() -> None:
+    lines = list(map(json.loads, bench_multipliers.LINES.read_text(encoding="utf-8").splitlines()))
+    section = RESULTS.partition("how much random text, a selection replaces")[2].partition("\n**Not measured")[0]
+    for start, arm in (
+        ("no pre-training", "none"),
+        ("random text, 2,000", "random 2000"),
+        ("random text, 4,000", "random 4000"),
+        ("random text, 8,000", "random 8000"),
+        ("selected text", "classifier 2000"),
+    ):
+        for cell, size in zip(table_row(section, start)[1:], bench_multipliers.LABELS, strict=True):
+            found = [line["arms"][name]["f1"] for line in lines if (name := f"{arm} {size}") in line["arms"]]
+            assert cell == (f"{' '.join(f'{one:.1f}' for one in found)}, mean {f1(found)}" if found else "")
+    gained, _, _, labels_none = multiplied()[1]
+    assert gain(gained) in section
+    assert f"worth {bench_multipliers.in_words(labels_none)} times as many labels without" in " ".join(section.split())
 
 
 def table_row(text: str, start: str) -> list[str]:

@@ -122,7 +122,7 @@ class Cost:
         """Sentence on the time with several processes on one device; "" with one process."""
         if self.processes < 2:
             return ""
-        return f"With {self.processes} steps at once it takes less; the time left is known after the first steps."
+        return f"With {self.processes} steps at once it usually takes less; the first steps show how much."
 
     @property
     def lines(self) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """Execute runs in several processes that share this machine's processor or GPUs (`--on processes:N`).
 
-A training of a small encoder leaves most of a fast GPU idle (measured in tests/lab/benchmarks/GPU.md), and uses many
-cores badly.
+A training of a small encoder leaves most of a fast GPU idle (measured in tests/lab/benchmarks/GPU.md). On a processor,
+a training step is split into two parts, one per core (option `parts`).
 """
 
 import os
@@ -26,8 +26,8 @@ _LOOK = 0.1  # seconds between two checks for processes that have ended
 def processes_that_pay() -> int:
     """Return a number of steps of an experiment to run at once on this machine, at most `MOST`.
 
-    With a GPU, each process needs one core. On a processor, a training uses two cores well, so a machine with four
-    cores or more gets one process per two cores.
+    With a GPU, each process needs one core. On a processor with four cores or more, each gets two, because a training
+    step has two parts.
     """
     n = cores() if cards.usable() or cores() < 4 else cores() // 2
     return min(n, MOST)

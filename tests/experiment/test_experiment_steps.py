@@ -187,6 +187,22 @@ def a_kill() -> Iterator[list[str]]:
     killer.join()
 
 
+@contextmanager
+def a_cancellation() -> Iterator[list[int]]:
+    """Cancel the experiment while a training does not react. Yield a list that then contains the training's process."""
+    pids = list[int]()
+
+    def stop() -> None:
+        pids.append(until(training, "a training has started")[0][1])
+        os.kill(pids[0], signal.SIGSTOP)
+        runs.listed("experiment")[0].cancel()
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    yield pids
+    stopper.join()
+
+
 def experiment_on(on: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     fill(home)
     monkeypatch.setenv(ON, on)
@@ -252,18 +268,8 @@ def test_a_failed_step_in_a_process_fails_the_experiment(home: Path, monkeypatch
 @pytest.mark.full
 def test_a_cancelled_experiment_leaves_no_process_of_its_own(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "CHECKPOINT", 0.5)
-    pids = list[int]()
-
-    def stop() -> None:
-        pids.append(until(training, "a training has started")[0][1])
-        os.kill(pids[0], signal.SIGSTOP)  # a stopped process does not react to the cancellation
-        runs.listed("experiment")[0].cancel()
-
-    stopper = threading.Thread(target=stop)
-    stopper.start()
-    with pytest.raises(Cancelled):
+    with a_cancellation() as pids, pytest.raises(Cancelled):
         experiment_on("processes:2", home, monkeypatch)
-    stopper.join()
     assert not psutil.pid_exists(pids[0])
     assert runs.listed("experiment")[0].state().state == "cancelled"
 
@@ -381,19 +387,7 @@ def test_a_failed_step_fails_the_run_with_its_error(home: Path, cluster: str) ->
 
 @ray
 def test_a_cancelled_experiment_leaves_no_process(home: Path, cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(home)
-    monkeypatch.setenv(ON, cluster)
-    pids = list[int]()
-
-    def stop() -> None:
-        pids.append(until(training, "a training has started")[0][1])
-        os.kill(pids[0], signal.SIGSTOP)  # a stopped process does not react to the cancellation
-        runs.listed("experiment")[0].cancel()
-
-    stopper = threading.Thread(target=stop)
-    stopper.start()
-    with pytest.raises(Cancelled):
-        runs.execute("experiment", TWO)
-    stopper.join()
+    with a_cancellation() as pids, pytest.raises(Cancelled):
+        experiment_on(cluster, home, monkeypatch)
     until(lambda: not psutil.pid_exists(pids[0]) or psutil.Process(pids[0]).status() == psutil.STATUS_ZOMBIE, "gone")
     assert runs.listed("experiment")[0].state().state == "cancelled"

@@ -4,11 +4,11 @@
 
 Planned on 2026-11-30 before any of its replicates was run: crossner-ai with the default strategy against `random`, four
 replicates, one analysis. T_C, labels, test sets, and D_C are those of bench_choosing's ground crossner (halves of L_C
-swapped, 100 training and 50 dev sentences). S_C has 2,000 sentences, because four replicates with 5,000 take four hours
-on two cores; `random` also reads two and four times as many tokens. The selection, `random`, and `none` also train on 25
-and 50 of the labelled sentences. Taggers keep the last epoch, as experiments do today. The domain was chosen because its replicates in choosing.jsonl vary least: if new
-ones vary like them, the plan detects a true gain of one point in 64 of 100 cases; if they vary like those of the three
-domains on average, in 35.
+swapped, 100 training and 50 dev sentences). S_C has 2,000 sentences, because 5,000 would take about twice as long.
+`random` also reads two and four times as many tokens. The selection, `random`, and `none` also train on 25 and 50 of the
+labelled sentences. Taggers keep the last epoch, as experiments do today. The domain was chosen because its replicates in
+choosing.jsonl vary least. If new ones vary like them, the plan detects a true gain of one point in 64 of 100 cases; if
+they vary like those of the three domains on average, in 35.
 
 The two replicates that swap one pair of halves append two lines with counts per sentence to multipliers.jsonl. The
 summary is computed from these lines alone. The command continues after them, and with the same --home inside a
