@@ -98,7 +98,7 @@ def test_readme_table_shows_the_figures_of_the_committed_counts() -> None:
 
 def test_results_show_the_counts_of_what_a_selection_replaces() -> None:
     lines = list(map(json.loads, bench_multipliers.LINES.read_text(encoding="utf-8").splitlines()))
-    section = RESULTS.partition("how much random text, a selection replaces")[2].partition("\n**Not measured")[0]
+    section = RESULTS.partition("`bench_multipliers`, planned on")[2].partition("\n**Not measured")[0]
     for start, arm in (
         ("no pre-training", "none"),
         ("random text, 2,000", "random 2000"),
@@ -109,9 +109,16 @@ def test_results_show_the_counts_of_what_a_selection_replaces() -> None:
         for cell, size in zip(table_row(section, start)[1:], bench_multipliers.LABELS, strict=True):
             found = [line["arms"][name]["f1"] for line in lines if (name := f"{arm} {size}") in line["arms"]]
             assert cell == (f"{' '.join(f'{one:.1f}' for one in found)}, mean {f1(found)}" if found else "")
-    gained, _, _, labels_none = multiplied()[1]
+    row, (gained, text, labels, labels_none) = multiplied()
+    section = " ".join(section.split())
     assert gain(gained) in section
-    assert f"worth {bench_multipliers.in_words(labels_none)} times as many labels without" in " ".join(section.split())
+    assert f"at the observed spread, in {100 * row.power:.0f}" in section
+    assert f"worth {bench_multipliers.in_words(labels_none)} times as many labels without" in section
+    assert f"they were worth {bench_multipliers.in_words(labels)} times as many" in section
+    found = table_row(README, "Did 2,000 selected sentences replace")
+    assert found[2:] == cells(row)
+    assert f"{bench_multipliers.in_words(text)} times the text" in found[1]
+    assert f"{bench_multipliers.in_words(labels_none)} times the labels" in found[1]
 
 
 def table_row(text: str, start: str) -> list[str]:

@@ -142,9 +142,11 @@ def multiples(lines: Sequence[Line], budget: int = BUDGET) -> Multiples:
 
 
 def in_words(worth: Worth | None) -> str:
-    """Return a multiple with its interval, such as `1.2 [1.0, 2.6]`."""
+    """Return a multiple with its interval, such as `1.2 [1.0, 2.6]`, or `more than 4`."""
     if worth is None or worth.unknown:
         return "not known"
+    if worth.beyond:
+        return f"more than {worth.most:.0f}"
     low = "below 1" if worth.lo is None else f"{worth.lo:.1f}"
     return f"{worth.times:.1f} [{low}, {f'above {worth.most:.0f}' if worth.hi is None else f'{worth.hi:.1f}'}]"
 
