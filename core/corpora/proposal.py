@@ -252,7 +252,7 @@ def propose(looks: Sequence[Look], like: Collection[str] = (), held: Mapping[str
     ]
     labels = [Group(looks) for looks in grouped([look for look in usable if look.labelled])]
     chosen = [Group([look]) for look in usable if not look.labelled and look.name in like]
-    primary = _label_parts(labels, max((group for group in texts), key=size, default=None))
+    primary = _label_parts(labels, max((group for group in texts), key=size, default=None), trained="train" in held)
     _text_parts(texts, primary, asked=bool(chosen))
     for group in chosen:
         group.give("task", "you marked it as similar to your task")
@@ -287,10 +287,11 @@ def _beside(row: Row, held: Mapping[str, str]) -> Row:
     return row
 
 
-def _label_parts(groups: Sequence[Group], largest: Group | None) -> Group | None:
+def _label_parts(groups: Sequence[Group], largest: Group | None, *, trained: bool) -> Group | None:
     """Propose a role for each group of labelled files: training, dev or test set, file to divide, or unused.
 
     Return the files to train on as one group, None if no file is labelled. largest: largest group without labels.
+    trained: True if the project has a training set; files whose names suggest a dev or test set then become these.
     """
     if not groups:
         return None
@@ -302,7 +303,9 @@ def _label_parts(groups: Sequence[Group], largest: Group | None) -> Group | None
     by_name = defaultdict[str, list[Group]](list)
     for group in family:
         by_name[group.named].append(group)
-    if len(family) == 1 or not by_name.keys() & {"train", ""}:  # a single group, or all names suggest dev or test
+    if trained and by_name.keys() & {"dev", "test"}:
+        _give_names({name: by_name[name] for name in ("dev", "test")})
+    elif len(family) == 1 or not by_name.keys() & {"train", ""}:  # a single group, or all names suggest dev or test
         _divide([max(family, key=size)], [])
     else:
         _named_parts(by_name)
@@ -316,9 +319,7 @@ def _named_parts(by_name: Mapping[str, Sequence[Group]]) -> None:
     """Propose roles for labelled files if some names contain train, dev or test."""
     given = [role for role in LABELS if by_name.get(role)]
     unnamed = by_name.get("", ())
-    for role in given:
-        for group in by_name[role]:
-            group.give(role, f"labelled, and the name suggests the {role_in_words(role)}")
+    _give_names({role: by_name[role] for role in given})
     if "train" not in given:
         largest = max(unnamed, key=size)
         if given == ["dev", "test"]:
@@ -328,6 +329,12 @@ def _named_parts(by_name: Mapping[str, Sequence[Group]]) -> None:
             _divide([largest] if given else alike, given)
     elif len(given) < len(LABELS):
         _divide(by_name["train"], given[1:])
+
+
+def _give_names(by_name: Mapping[str, Sequence[Group]]) -> None:
+    for role, groups in by_name.items():
+        for group in groups:
+            group.give(role, f"labelled, and the name suggests the {role_in_words(role)}")
 
 
 def _divide(groups: Sequence[Group], given: Sequence[str]) -> None:

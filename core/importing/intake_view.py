@@ -11,7 +11,7 @@ from core.corpora.annotators import Agreement
 from core.corpora.corpus import Corpus
 from core.corpora.formats.folders import ALL_PARTS
 from core.corpora.formats.source import ARCHIVE
-from core.corpora.proposal import DIVIDE, SOURCE, UNUSED, Look, Proposal, propose
+from core.corpora.proposal import DIVIDE, SOURCE, UNUSED, Look, Proposal, Row, propose
 from core.corpora.readers import ReadOptions
 from core.errors import ConfigError, WinnowError
 from core.importing import view as corpora
@@ -40,6 +40,19 @@ def proposal(paths: Sequence[Path], like: Collection[str] = ()) -> Proposal:
     task. Errors: those of `looks.looks`.
     """
     return propose(_looks(tuple(paths), tuple(map(_stamp, paths))), like, {r: c.name for r, c in held().items()})
+
+
+def proposed_role(corpus: Corpus) -> Row | None:
+    """Propose a role for an imported corpus by its labels and its file's name; None if there is nothing to go by.
+
+    Corpora of the project keep their roles.
+    """
+    names = {role: other.name for role, other in held().items()}
+    if not corpus.labelled and not names:
+        return None
+    file = str(corpus.origin.get("file", corpus.name))
+    look = Look(name=file, bytes=0, labelled=corpus.labelled, sentences=len(corpus), types=corpus.types)
+    return propose([look], held=names).rows[0]
 
 
 def marked(paths: Sequence[Path], typed: Sequence[str]) -> tuple[str, ...]:

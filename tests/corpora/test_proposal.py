@@ -1,7 +1,7 @@
 """Roles proposed for several files: real corpora, documents made from them, and invented summaries of files."""
 
 import gzip
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -244,6 +244,23 @@ def test_roles_of_the_project_are_kept(held: Mapping[str, str], wanted: tuple[st
     if wanted[0] == SOURCE:
         assert "archive is already the domain corpus of this project" in seen(proposal, "new.txt")
     assert proposal.task_of_train == ("task" not in held and wanted[1] in (DIVIDE, "train"))
+
+
+@pytest.mark.parametrize(
+    ("files", "held", "wanted"),
+    [
+        (("dev", "test"), {"train": "gold"}, ("dev", "test")),
+        (("dev",), {"train": "gold"}, ("dev",)),
+        (("test", "more"), {"train": "gold"}, ("test", UNUSED)),
+        (("test",), {"train": "gold", "test": "gold-test"}, (SOURCE,)),
+        (("dev",), {}, (DIVIDE,)),
+    ],
+)
+def test_names_decide_which_files_join_the_training_set_of_the_project(
+    files: Sequence[str], held: Mapping[str, str], wanted: Sequence[str]
+) -> None:
+    found = parts(propose([labelled(f"{name}.conll") for name in files], held=held))
+    assert found == {f"{name}.conll": role for name, role in zip(files, wanted, strict=True)}
 
 
 def test_texts_kept_apart_have_one_domain_corpus() -> None:

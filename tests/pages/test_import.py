@@ -290,3 +290,19 @@ def test_text_without_labels_is_offered_only_the_roles_of_text(home: Path, tmp_p
         assert len(offered.options) == roles
         assert any("Task corpus: sentences like those" in each.value for each in app.caption)
         assert any("It has no labels" in each.value for each in app.caption) == (roles == 2)
+
+
+def test_an_imported_file_gets_a_proposal_for_its_role(home: Path, tmp_path: Path) -> None:
+    def proposed(name: str, text: str) -> str:
+        path = tmp_path / name
+        path.write_text(text)
+        app = opened_on(CORPORA, add(path).id)
+        return unescape(" ".join(each.value for each in app.markdown if each.value.startswith("Proposed")))
+
+    conll = "{}\tB-ORG\npays\tO\n"
+    assert proposed("notes.txt", "One line.\nAnother line.\n") == ""
+    assert "Proposed: divide it into" in proposed("labels.conll", conll.format("Acme"))
+    corpora.set_role("train", "labels")
+    assert "Proposed: dev set (labelled, and the name suggests" in proposed("dev.conll", conll.format("Byte"))
+    assert "Proposed: domain corpus (" in proposed("archive.txt", "A third line.\nA fourth line.\n")
+    assert "Proposed: no role (labels is already the training set" in proposed("more.conll", conll.format("Corp"))

@@ -7,8 +7,9 @@ from dataclasses import asdict
 import streamlit as st
 
 from core import terms
+from core.corpora.corpus import Corpus
 from core.corpora.formats.ledger import NAMES
-from core.corpora.proposal import SOURCE
+from core.corpora.proposal import DIVIDE, SOURCE
 from core.errors import WinnowError
 from core.experiment import deliver, results
 from core.importing import intake_view as intake
@@ -140,10 +141,24 @@ def _give_role(fingerprint: str) -> None:
         key=f"corpora.role.{fingerprint}",
     )
     if not held:
+        _propose(corpora.find(fingerprint))
         st.caption(TEXT_ROLES + ("" if labelled else " It has no labels, so it cannot be a training, dev or test set."))
     if choice and choice not in held:
         corpora.set_role(choice, fingerprint)
         st.rerun()
+
+
+def _propose(corpus: Corpus) -> None:
+    row = intake.proposed_role(corpus)
+    if row is None:
+        return
+    if row.part == DIVIDE:
+        st.markdown(
+            "Proposed: divide it into training, dev and test set, under **Divide a corpus into parts** below."
+        )
+    else:
+        role = ROLES[row.part].word if row.part in ROLES else "no role"
+        st.markdown(f"Proposed: {role} ({plain(row.seen)}).")
 
 
 def intake_outcome(run_id: str) -> None:
