@@ -38,6 +38,7 @@ from core.experiment.report.parts import (
     Document,
     Dot,
     Interval,
+    Items,
     Label,
     Picture,
     Stroke,
@@ -239,7 +240,11 @@ def test_report_escapes_markup_and_a_long_one_keeps_every_row() -> None:
     assert len(text) > 2
     assert all(f"a<b>{i} 10%" in " ".join(text) for i in range(40))
     control = Cover(author="\x00\ud800")
-    document = Document(title="T", answer="A", about="", cover=control, first=[Text("a\x07b\ud800")], second=[])
+    parts = [Text("a\x07b\ud800"), Items([("n\u2067", "w\u2069")])]
+    document = Document(title="T\u202e", answer="A", about="", cover=control, first=parts, second=[])
+    page = html(document)
+    assert not [char for char in "\x00\x07\ud800\u202e\u2067\u2069" if char in page]  # they hide or reorder words
+    assert "<h1>T\ufffd</h1>" in page
     assert "a" in pages(pdf(document))[0]
     assert docx.Document(BytesIO(as_docx(document))).paragraphs
 

@@ -68,13 +68,13 @@ h2 { break-after: avoid; } svg, tr, dl { break-inside: avoid; }
 
 def html(document: Document) -> str:
     """Return the report as one HTML document."""
-    about = "".join(f'<p class="about">{escape(line)}</p>' for line in (document.cover.line, document.about) if line)
+    about = "".join(f'<p class="about">{_escaped(line)}</p>' for line in (document.cover.line, document.about) if line)
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(document.title)}</title>'
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{_escaped(document.title)}</title>'
         '<meta name="viewport" content="width=device-width"><meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<style>{_STYLE}</style></head><body><h1>{escape(document.title)}</h1>"
-        f'{_html_word(document)}<p class="answer">{escape(document.answer)}</p>{about}'
+        f"<style>{_STYLE}</style></head><body><h1>{_escaped(document.title)}</h1>"
+        f'{_html_word(document)}<p class="answer">{_escaped(document.answer)}</p>{about}'
         f"{''.join(map(_html_part, document.first))}"
         f'<section class="second">{"".join(map(_html_part, document.second))}</section></body></html>\n'
     )
@@ -83,7 +83,7 @@ def html(document: Document) -> str:
 def _html_word(document: Document) -> str:
     if not document.word:
         return ""
-    return f'<p class="word" style="color: light-dark({", ".join(document.colours)})">{escape(document.word)}</p>'
+    return f'<p class="word" style="color: light-dark({", ".join(document.colours)})">{_escaped(document.word)}</p>'
 
 
 def _html_part(part: Part) -> str:
@@ -93,7 +93,7 @@ def _html_part(part: Part) -> str:
         return _html_table(part)
     if isinstance(part, Facts | Items):
         return _named(part)
-    text = escape(part.text)
+    text = _escaped(part.text)
     if isinstance(part, Heading):
         return f"<h2>{text}</h2>"
     if isinstance(part, Quote):
@@ -106,7 +106,7 @@ def _html_part(part: Part) -> str:
 
 
 def _named(part: Facts | Items) -> str:
-    pairs = [(escape(name), escape(words)) for name, words in part.rows]
+    pairs = [(_escaped(name), _escaped(words)) for name, words in part.rows]
     if isinstance(part, Items):
         return f"<ul>{''.join(f'<li><strong>{name}</strong>: {words}</li>' for name, words in pairs)}</ul>"
     rows = "".join(f"<dt>{name}</dt><dd>{words}</dd>" for name, words in pairs)
@@ -116,7 +116,8 @@ def _named(part: Facts | Items) -> str:
 def _html_table(part: Table) -> str:
     def cells(tag: str, values: Sequence[str]) -> str:
         return "".join(
-            f"<{tag}{' class=n' if i in part.numbers else ''}>{escape(value)}</{tag}>" for i, value in enumerate(values)
+            f"<{tag}{' class=n' if i in part.numbers else ''}>{_escaped(value)}</{tag}>"
+            for i, value in enumerate(values)
         )
 
     body = "".join(f"<tr>{cells('td', row)}</tr>" for row in part.rows)
@@ -125,7 +126,7 @@ def _html_table(part: Table) -> str:
 
 def _svg(drawing: Drawing, words: str) -> str:
     size = f'viewBox="0 0 {drawing.width:g} {drawing.height:g}"'
-    return f'<svg role="img" aria-label="{escape(words)}" {size}>{"".join(map(_html_shape, drawing.shapes))}</svg>'
+    return f'<svg role="img" aria-label="{_escaped(words)}" {size}>{"".join(map(_html_shape, drawing.shapes))}</svg>'
 
 
 def _html_shape(shape: Shape) -> str:
@@ -139,7 +140,11 @@ def _html_shape(shape: Shape) -> str:
         case Label():
             weight = ' font-weight="bold"' if shape.bold else ""
             place = f'x="{shape.x:.1f}" y="{shape.y:.1f}" text-anchor="{shape.anchor}"'
-            return f'<text {place} font-size="{shape.size:g}"{weight}>{escape(shape.text)}</text>'
+            return f'<text {place} font-size="{shape.size:g}"{weight}>{_escaped(shape.text)}</text>'
+
+
+def _escaped(text: str) -> str:
+    return escape(shown(text))
 
 
 if TYPE_CHECKING:
