@@ -30,6 +30,7 @@ LOCK = Path("locks", "projects.lock")  # file in the home folder, locked while a
 
 KEPT = ("corpora", "runs", ROLES_FILE, COVER_FILE, LABELLING_FILE)  # files and folders that an exported project has
 
+_BLANK = "\u115f\u1160\u2800\u3164\uffa0"  # letters and a symbol without any ink: fillers of Hangul, empty Braille
 _LONGEST_SLUG = 200  # maximum number of characters; a longer slug, as in a forged address, cannot be a file name
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
@@ -125,11 +126,13 @@ def new_name(root: Path, name: str, besides: Project | None = None) -> str:
     """Return `name` without control characters and double spaces.
 
     besides: the project to rename, which may keep its name; None for a new project. Errors: ProjectError if the name is
-    empty, too long or the name of another project.
+    empty, invisible, too long or the name of another project.
     """
     kept = " ".join(shown(unicodedata.normalize("NFC", name)).split())
     if not kept or len(kept) > LONGEST_NAME:
         raise ProjectError(f"project: a name has 1 to {LONGEST_NAME} characters, not {len(kept)}; give another name.")
+    if not any(map(_is_visible, kept)):
+        raise ProjectError("project: all characters of this name are invisible; give a name with letters or digits.")
     others = [project for project in made(root) if besides is None or project.slug != besides.slug]
     if any(_same(project.name, kept) for project in others):
         raise ProjectError(f"project {kept!r}: exists already; give another name, such as {free_name(kept, others)!r}.")
@@ -204,6 +207,10 @@ def _about(file: Path, changed: int) -> Mapping[str, object]:
     changed: time of the file's last change. It is part of the cache key, so a changed file is read again.
     """
     return read_object(file) or {}
+
+
+def _is_visible(char: str) -> bool:
+    return unicodedata.category(char) not in ("Cf", "Mn", "Zs") and char not in _BLANK
 
 
 def _same(name: str, other: str) -> bool:

@@ -120,6 +120,11 @@ def test_names_of_projects_are_cleaned_and_unique(home: Path) -> None:
     for name in ("", "   ", "x" * (LONGEST_NAME + 1)):
         with pytest.raises(ProjectError, match="1 to 60 characters"):
             facade.new(name)
+    for name in ("\u200b", "\u2060 \u00ad", "\ufeff\ufe0f", "\u3164"):
+        with pytest.raises(ProjectError, match="all characters of this name are invisible"):
+            facade.new(name)
+    assert facade.new("👩\u200d💻").slug == "project-3"
+    facade.remove("project-3")
     with pytest.raises(ProjectError, match="exists already; give another name, such as 'MIETVERTRÄGE 2'"):
         facade.new("MIETVERTRÄGE")
     facade.rename("mietvertrage", "project")  # names take precedence over slugs
