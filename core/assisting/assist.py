@@ -35,7 +35,7 @@ from core.stats.verdict import Tested, Word, by_holm
 from core.stats.welch import Welch, welch
 from core.tagging import evaluations
 from core.tagging import result as taggers
-from core.tagging.config import WordVectorOptions
+from core.tagging.config import WordVectorOptions, check_seeds
 from core.tagging.evaluations import FinetuneResult
 from core.tagging.network import MULTILINGUAL
 
@@ -96,6 +96,11 @@ class AssistConfig(WordVectorOptions, SklConfig):
         if not shares:
             raise ConfigError("shares: give at least one, all or sub-word.")
         return tuple(dict.fromkeys(shares))
+
+    @field_validator("seeds")
+    @classmethod
+    def _seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        return check_seeds(seeds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

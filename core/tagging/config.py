@@ -148,11 +148,16 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     @field_validator("seeds")
     @classmethod
     def _seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0 or max(seeds) > LARGEST_SEED:
-            raise ConfigError(
-                f"seeds: {seeds} are not allowed; give one or more different whole numbers from 0 to {LARGEST_SEED:,}."
-            )
-        return seeds
+        return check_seeds(seeds)
+
+
+def check_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the seeds of a training. Errors: ConfigError if there are none, or one is given twice or not allowed."""
+    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0 or max(seeds) > LARGEST_SEED:
+        raise ConfigError(
+            f"seeds: {seeds} are not allowed; give one or more different whole numbers from 0 to {LARGEST_SEED:,}."
+        )
+    return seeds
 
 
 def check_network(config: FinetuneConfig) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from core.assisting import skl
 from core.assisting import view as assisting
-from core.assisting.assist import AssistResult, AssistRow, _table, in_words, points
+from core.assisting.assist import AssistConfig, AssistResult, AssistRow, _table, in_words, points
 from core.assisting.plot import f1_by_threshold
 from core.assisting.view import Kept
 from core.corpora import readers
@@ -309,6 +309,9 @@ def test_unusable_corpora_are_refused_before_training(given: dict[str, str], sea
     refused({**given, "assisting": given["test"]}, "Give a corpus with other sentences", CorpusError)
     for limit in (math.inf, math.nan, 0.0):
         refused(given, "must be one or more numbers above 0", thresholds=(1.0, limit))
+    for seeds in ((1, 2**32), (-1,), (1, 1), ()):  # refused before the `skl` run, not by the first training
+        with pytest.raises(ConfigError, match=r"seeds: .* are not allowed"):
+            AssistConfig.parse({**given, "seeds": seeds})
     refused(given, "paper trains the charcnn of Murthy et al. 2018", preset="paper", network="bilstm")
     for pairs in ("PER=person",), ("ORG=LOC", "LOC=ORG"):
         done("skl", primary=given["primary"], assisting=given["assisting"], type_map=pairs)
