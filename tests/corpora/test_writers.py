@@ -12,7 +12,7 @@ from core.corpora.readers import read
 from core.corpora.writers import Row, further_names, harmless, write_card, write_conll, write_selection
 from core.errors import ConfigError, CorpusError, PathError
 from core.importing import view as corpora
-from core.text.sentence import Sentence, sentence_id
+from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import clean
 from tests.corpora.test_further_columns import added, lines
 
@@ -138,6 +138,14 @@ def test_a_failed_export_leaves_nothing_and_keeps_the_old_file(tmp_path: Path) -
         write_selection(ROWS, tmp_path / "S_C-20.2pct")
     with pytest.raises(PathError, match="cannot be written"):
         write_selection(ROWS, tmp_path / "s.jsonl" / "below.txt")
+
+
+def test_a_token_that_begins_like_a_document_is_read_again(tmp_path: Path) -> None:
+    tokens = ("-DOCSTART-X", "pays", "-DOCSTART--X-")
+    text = " ".join(tokens)
+    written = [Sentence(id=sentence_id(text), tokens=tokens, text=text, entities=(Entity(start=0, end=1, type="PER"),))]
+    write_conll(written * 2, tmp_path / "a.conll")
+    assert [(one.tokens, one.entities) for one in read(tmp_path / "a.conll")] == [(tokens, written[0].entities)] * 2
 
 
 @pytest.mark.parametrize("ending", ["parquet", "jsonl", "csv", "txt"])

@@ -342,11 +342,16 @@ def _first_sentences(lines: Iterable[str]) -> list[list[list[str]]]:
     sentences: list[list[list[str]]] = [[]]
     for line in lines:
         row = columns(line)
-        if not row or row[0].startswith(_DOCUMENT):
+        if not row or _begins_document(row):
             sentences.append([])
         elif sentences[-1] or not row[0].startswith("#") or len(row) == 2:
             sentences[-1].append(row)
     return [sentence for sentence in sentences if sentence]
+
+
+def _begins_document(row: Row) -> bool:
+    """Return True for `-DOCSTART-`, which a blank and a name may follow, False for a token such as `-DOCSTART-X`."""
+    return row[0].partition(" ")[0] == _DOCUMENT
 
 
 def layout(path: Path, options: ReadOptions) -> Layout:
@@ -442,7 +447,7 @@ def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
                 block.tags.append(row[tag])
                 block.places.append(line)
                 continue
-            if not row or row[0].startswith(_DOCUMENT):
+            if not row or _begins_document(row):
                 if block.places:
                     yield block
                 if row:
