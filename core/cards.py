@@ -138,6 +138,11 @@ def keep_to(card: Card) -> None:
     os.environ[DEVICE] = "cuda" if asked().startswith("cuda") else "auto"
 
 
+def for_workers() -> dict[str, str]:
+    """Return environment variables with which `usable` returns the GPUs of `of_workers` in a worker."""
+    return {VISIBLE: ",".join(card.uuid for card in _before)} if _before else {}
+
+
 def _of_use() -> tuple[Card, ...]:
     return tuple(card for card in visible() if not _hindrance(card))
 

@@ -96,8 +96,10 @@ def _setup() -> None:
     may_start, anyway = data_check.gate(
         corpora.check_run(kind, options), "training", here=TRAINING, cures=data_check.fitting_budget(BUDGETS)
     )
-    form.show(kind, options)
+    cost = st.container()
     on = where("training", steps=True) if kind == "experiment" else ""
+    with cost:
+        form.show(kind, options, on)
     label = {"pretrain": "Pre-train", "finetune": "Fine-tune", "experiment": "Start the experiment"}[kind]
     _start(label, kind, options, on, may_start=may_start, anyway=anyway)
 

@@ -124,6 +124,20 @@ def test_memory_is_measured_on_the_used_card(driver: Driver, monkeypatch: pytest
     assert arguments == [f"--id={T4[0]}"]
 
 
+def test_shortage_names_the_largest_number_of_processes_that_fit(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver.shows_by_library(H100, T4)  # 70 GB are free on each
+    assert [machine.shortage(35.0 * n, n) for n in (1, 4)] == ["", ""]
+    more = "Only 140.0 GB of GPU memory are free, enough for 4 steps at once, not 5."
+    assert machine.shortage(35.0 * 5, 5) == more
+    assert machine.shortage(160.0, 2) == "Only 140.0 GB of GPU memory are free, too little for one step."
+    assert machine.shortage(80.0) == "Only 70.0 GB of GPU memory are free."
+    monkeypatch.setenv("WINNOW_DEVICE", "cpu")
+    monkeypatch.setattr(machine, "memory", lambda: (9e9, 16e9))
+    assert machine.shortage(32.0, 8) == "Only 9.0 GB of memory are free, enough for 2 steps at once, not 8."
+
+
 def test_doctor_states_why_a_card_is_not_used(driver: Driver, home: Path) -> None:
     """The tests run with a CPU-only build of torch."""
     driver.shows(H100, torch=None)

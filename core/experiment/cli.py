@@ -183,7 +183,8 @@ def in_figures(planned: Cost, shorter: Shorter | None = None) -> list[str]:
     fewer = f"with {shorter.labels:,} of your labels" if shorter else ""
     offer = [f"{fewer:<{wide}} {duration(shorter.seconds):>9}; add --labels {shorter.labels}"] if shorter else []
     sizes = f"{planned.memory_gb:.1f} GB of memory, {planned.disk_gb:.1f} GB of disk"
-    return [*lines, f"{total}{sizes}", planned.person_words, *offer]
+    short = [planned.shortage] if planned.shortage else []
+    return [*lines, f"{total}{sizes}", *short, planned.person_words, *offer]
 
 
 STUDY = KINDS["study"].config

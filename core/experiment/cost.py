@@ -24,6 +24,7 @@ from core.experiment.reference import KINDS
 from core.experiment.steps import CHECK, Line, Stages, Step, in_order, lines
 from core.kind import Job, Kind, Options, plan
 from core.models.networks import ON_ENCODER
+from core.projects.machine import shortage
 from core.reporter import Parted, Silent
 from core.runs.context import RunContext
 from core.runs.store import Run, RunStore
@@ -123,6 +124,11 @@ class Cost:
         if self.processes < 2:
             return ""
         return f"With {self.processes} steps at once it usually takes less; the first steps show how much."
+
+    @property
+    def shortage(self) -> str:
+        """Sentence that says if several processes need more memory than is free; "" otherwise."""
+        return shortage(self.memory_gb, self.processes) if self.processes > 1 else ""
 
     @property
     def lines(self) -> dict[str, float]:
@@ -446,9 +452,9 @@ class Seconds:
         return new
 
 
-def at_once() -> int:
-    """Return the number of steps that run in parallel: with `--on ray` one per GPU, else 1."""
-    return max(len(cards.of_workers()), 1) if Where.asked().on == "ray" else 1
+def at_once(where: Where | None = None) -> int:
+    """Return the number of steps that run in parallel: with `--on ray` one per GPU, else 1. where: as in `cost`."""
+    return max(len(cards.of_workers()), 1) if (where or Where.asked()).on == "ray" else 1
 
 
 def wall(steps: Sequence[Step], seconds: Mapping[Step, float], at_once: int) -> float:
@@ -514,12 +520,14 @@ def cost(
     others: Mapping[str, CalibrateResult] | None = None,
     *,
     labels: int = 0,
+    where: Where | None = None,
 ) -> Cost:
     """Estimate the cost of an experiment.
 
     measured: result of `calibrate` on the corpora of the experiment.
     others: {encoder of the option `axis`: its `calibrate` result}.
     labels: number of training sentences, if only a part of L_C is to be used that is not stored yet; 0: all.
+    where: where the experiment is to compute; None: where this process computes.
     """
     job = Lookup(home, cast(RunContext, Silent()), kinds)
     job, seconds, planned, steps = _planned(config, measured, job, others or {}, Speeds(RunStore(home)), labels=labels)
@@ -533,9 +541,9 @@ def cost(
     )
     largest = max((measured, *seconds.others.values()), key=lambda result: result.parameters)
     disk_gb = _disk_gb(priced, seconds, largest)
-    n = at_once()
+    n = at_once(where)
     together = wall(steps, takes, n) if n > 1 else sum(takes.values())
-    processes = Where.asked().processes
+    processes = (where or Where.asked()).processes
     sizes = {"memory_gb": largest.memory_gb * processes, "disk_gb": disk_gb}
     each = seconds_per_sentence(RunStore(home)) or SECONDS
     return Cost(

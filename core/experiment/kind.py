@@ -125,6 +125,8 @@ def _make_runs(config: ExperimentConfig, job: Job) -> tuple[Stages, list[Finishe
         for encoder in config.encoders
     }
     priced = cost(config, measured, job.home, job.kinds, others)
+    if words := priced.shortage:
+        job.context.note(words, passing=True)
     left = {step.line for step in priced.steps if not step.finished}
     for name, options in config.references.items():
         if name in left:  # A finished reference variant no longer needs its server or folder.

@@ -265,6 +265,7 @@ def cost_of_all(costs: Costs, names: Sequence[str], stops: Sequence[int]) -> Cos
         disk_gb=sum(each.disk_gb for each in last_of_all),
         wall=wall,
         at_once=last_of_all[0].at_once,
+        processes=last_of_all[0].processes,
         person={
             f"{line} on {name}": seconds
             for name, each in zip(names, last_of_all, strict=True)

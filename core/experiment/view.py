@@ -31,6 +31,7 @@ from core.kinds import KINDS
 from core.paths import home
 from core.projects.home import kept_per_home, library, store
 from core.runs import result
+from core.runs.where import Where, checked
 from core.tagging import calibrate
 from core.tagging.calibrate import CalibrateResult
 from core.tagging.estimate import Speeds
@@ -98,22 +99,24 @@ def calibrated(run_id: str) -> CalibrateResult:
     return result.read(store().get(run_id), CalibrateResult)
 
 
-def cost(options: Mapping[str, object]) -> Cost:
+def cost(options: Mapping[str, object], on: str = "") -> Cost:
     """Estimate the cost of an experiment. Finished runs cost nothing.
 
+    on: place to compute, a value of `--on`; "" for the place where this process computes.
     Errors: RunError if the speed of this machine was not measured for the encoder and network; ConfigError,
     CorpusError.
     """
-    return _cost(options)
+    return _cost(options, on=on)
 
 
-def _cost(options: Mapping[str, object], labels: int = 0) -> Cost:
+def _cost(options: Mapping[str, object], labels: int = 0, on: str = "") -> Cost:
     """Estimate the cost of an experiment on part of its training set. labels: number of sentences to use; 0: all."""
     config = ExperimentConfig.parse(dict(options))
     measured = {encoder: timed(config, encoder) for encoder in ("", *config.encoders)}
     wanted = plan(KINDS["experiment"], config, home())
     assert isinstance(wanted.config, ExperimentConfig)
-    whole = cost_of(wanted.config, measured.pop(""), home(), KINDS, measured, labels=labels)
+    where = Where(on=checked(on)) if on else None
+    whole = cost_of(wanted.config, measured.pop(""), home(), KINDS, measured, labels=labels, where=where)
     return whole.ended() if wanted.finished_in(store()) and not labels else whole
 
 
@@ -179,11 +182,11 @@ def _part(train: str, n: int) -> str:
     return library().subset(whole, rows, name=f"{whole.name}, {n:,} sentences", origin=origin).fingerprint
 
 
-def cost_if_known(options: Mapping[str, object]) -> Cost | None:
+def cost_if_known(options: Mapping[str, object], on: str = "") -> Cost | None:
     """Return the result of `cost`; None if the speed of this machine was not measured."""
     config = ExperimentConfig.parse(dict(options))
     known = all(_timed(config, encoder) for encoder in ("", *config.encoders))
-    return cost(options) if known else None
+    return cost(options, on) if known else None
 
 
 def seconds_by_arm(options: Mapping[str, object], further: Iterable[str] = ()) -> dict[str, float]:

@@ -24,6 +24,7 @@ from core.processes import cores
 from core.runs.ray_engine import Machine, examine
 from core.runs.versions import versions
 from core.runs.where import MIXED, ON, checked, uses_ray
+from core.shown import count
 
 FRESH = 5.0  # seconds to cache a GPU's free memory; without NVIDIA's library, each query starts a process
 _ROOT = Path(__file__).resolve().parents[2]
@@ -48,6 +49,23 @@ def memory() -> tuple[float, float]:
         return float(load.free), float(load.total)
     ram = psutil.virtual_memory()
     return float(ram.available), float(ram.total)
+
+
+def shortage(memory_gb: float, n: int = 1) -> str:
+    """Return a sentence that says how much memory is free if n processes need more; "" if they fit.
+
+    memory_gb: memory of all n together, in GB (10^9 bytes). They share the GPUs (`cards.places`).
+    """
+    loads = [_load(gpu, int(monotonic() / FRESH)) for gpu in cards.of_workers()[:n]]
+    free = [float(load.free) for load in loads if load] or [memory()[0]]
+    need = memory_gb * 1e9 / n
+    most = next((i for i in range(n) if need * (i // len(free) + 1) > free[i % len(free)]), n)
+    if most == n:
+        return ""
+    of = f"Only {sum(free) / 1e9:.1f} GB of {'GPU memory' if card() else 'memory'} are free"
+    if n == 1:
+        return f"{of}."
+    return f"{of}, enough for {count(most, 'step')} at once, not {n}." if most else f"{of}, too little for one step."
 
 
 def device() -> str:

@@ -102,4 +102,5 @@ class RunsInProcesses:
         Trainings with an encoder give the same bytes with any number of threads.
         """
         threads = os.environ.get(THREADS) or str(max(cores() // self.n, 1))
-        return {ON: LOCAL, STEP_OF: str(self._context.root.path), cards.SHARED: str(self.n), THREADS: threads}
+        given = {ON: LOCAL, STEP_OF: str(self._context.root.path), cards.SHARED: str(self.n), THREADS: threads}
+        return given | cards.for_workers()

@@ -25,7 +25,7 @@ from core.experiment import kind as experiment
 from core.experiment.cost import wall
 from core.experiment.kind import make_steps
 from core.experiment.steps import CHECK, Step
-from core.projects import runs
+from core.projects import machine, runs
 from core.runs import in_processes, launch
 from core.runs.context import RunContext
 from core.runs.in_processes import RunsInProcesses
@@ -232,6 +232,11 @@ def test_processes_share_devices_and_cores_and_are_started_again_three_times(
                 for step in steps[:2]:
                     processes.begin(step)
 
+    def work_on_one(context: RunContext) -> dict[str, object]:
+        with RunsInProcesses(context, 2) as processes:
+            assert processes.begin(child(home, "d"))
+        return {}
+
     with pytest.raises(ResourceError, match=r"4 processes of run .* ended without a result, the last on this machine"):
         execute(child(home, "parent"), work)
     shown = {(each[ON], each[cards.SHARED], each.get("OMP_NUM_THREADS")) for each in given}
@@ -240,15 +245,23 @@ def test_processes_share_devices_and_cores_and_are_started_again_three_times(
     monkeypatch.setenv(cards.SHARED, "2")
     assert [cards.places(card.lock)[0] for card in cards.usable()] == [card.lock for card in cards.usable()]
     assert len({place for card in cards.usable() for place in cards.places(card.lock)}) == 4
+    for name in (cards.VISIBLE, cards.DEVICE):
+        monkeypatch.setenv(name, os.environ.get(name, ""))  # restored after the test
+    monkeypatch.delenv(cards.VISIBLE)
+    cards.keep_to(cards.usable()[1])  # this process timed a training on one of them
+    execute(child(home, "after"), work_on_one)
+    assert given[-1][cards.VISIBLE] == f"{H100[0]},{T4[0]}"
 
 
 @pytest.mark.full
 def test_two_processes_give_the_leaderboard_of_one_despite_a_kill(
     home: Path, expected: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(machine, "memory", lambda: (0.0, 0.0))
     with a_kill() as killed:
         run = experiment_on("processes:2", home, monkeypatch)
     assert board(run) == expected
+    assert "Only 0.0 GB of memory are free, too little for one step." in run.state().notes
     assert any(f"The process of {killed[0]} on this machine is lost" in note for note in run.state().notes)
     assert runs.state(killed[0]).attempts == 2
     states = [runs.state(each.id) for each in runs.listed(*TRAINED)]

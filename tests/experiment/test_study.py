@@ -13,16 +13,17 @@ from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, ReadError
 from core.experiment import results, view, words
 from core.experiment import study as questions
-from core.experiment.cli import read_plan, study
+from core.experiment.cli import in_figures, read_plan, study
 from core.experiment.result import TaskRow
 from core.experiment.study import StudyChance, StudyConfig, StudyForesight, planned_test
 from core.kind import plan
 from core.kinds import KINDS
 from core.paths import home as project_home
-from core.projects import runs
+from core.projects import machine, runs
 from core.runs import durations
 from core.runs.events import Event
 from core.runs.store import RunStore
+from core.runs.where import ON
 from core.stats.pooled import Estimate
 from core.stats.spread import assumed
 from tests.conftest import sentence
@@ -191,7 +192,7 @@ def test_variants_that_need_a_corpus_per_task_are_refused(arm: str, needs: str) 
         StudyConfig.parse({**OPTIONS, "arms": ("none", arm)})
 
 
-def test_a_study_can_claim_that_other_labels_or_a_dictionary_help(home: Path) -> None:
+def test_a_study_can_claim_that_other_labels_or_a_dictionary_help(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     two_tasks(home)
     library = Library(home)
     library.seal(labelled(contracts(20, seed=3)), name="deeds of others", origin={}, labelled=True)
@@ -208,6 +209,12 @@ def test_a_study_can_claim_that_other_labels_or_a_dictionary_help(home: Path) ->
     assert costs.as_json("tasks")["wall_hours"] == pytest.approx(costs.seconds / 3600)  # one process
     assert costs.wall > 0
     assert {step.kind for step in costs.steps} == {"finetune", "dictionary"}
+    with monkeypatch.context() as patch:
+        patch.setenv(ON, "processes:2")
+        patch.setattr(machine, "memory", lambda: (0.0, 0.0))
+        lines = in_figures(view.study_cost(asked))
+        assert any(line.startswith("With 2 steps at once it usually takes less") for line in lines)
+        assert "Only 0.0 GB of memory are free, too little for one step." in lines
     with without_training():
         run = runs.execute("study", asked)
     assert view.study_cost(asked).seconds == 0

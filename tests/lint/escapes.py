@@ -158,7 +158,7 @@ OWN_WORDS: Mapping[str, set[str]] = {
     "pages/ui/similarity/results.py": {"agreement_text(agreement)", "grey", "sentence"},
     "pages/ui/similarity/worth.py": {"agreement_text(agreement)"},
     "pages/ui/training/encoders.py": {"wanted.fetched", "wanted.size"},
-    "pages/ui/training/form.py": {"of", "rows", "text"},
+    "pages/ui/training/form.py": {"rows", "short", "text"},
     "pages/ui/training/live.py": {"heading", "name", "part.word", "seed", "what", "words"},
     "pages/ui/training/parts.py": {"meaning.get(preset, CUSTOM)"},
     "pages/ui/widgets.py": {"WORD_TINTS[verdict.word]"},

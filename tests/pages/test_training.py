@@ -682,9 +682,24 @@ def test_finished_runs_of_a_planned_experiment_are_named(parts: Parts, monkeypat
     planned = experiments.cost(find_out.options())
     assert "finished already" not in seen(app)
     steps = (replace(planned.steps[0], finished=True), *planned.steps[1:])
-    monkeypatch.setattr(experiments, "cost_if_known", lambda options: replace(planned, steps=steps))
+    monkeypatch.setattr(experiments, "cost_if_known", lambda options, on="": replace(planned, steps=steps))
     words = f"1 of {len(steps)} runs are finished already"
     assert words in seen(opened(PAGE, EXPERIMENT))
+
+
+def test_cost_and_memory_follow_the_chosen_place(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    finish(made("calibrate", task=parts["dev"], train=parts["dev"]), TIMED)
+    monkeypatch.setattr(machine, "memory", lambda: (3.5e9, 8e9))  # one step needs 1 GB
+    monkeypatch.setattr(runs, "processes_that_pay", lambda: 4)
+    app = opened(PAGE, EXPERIMENT)
+    assert "steps at once" not in texts(app)
+    where = app.selectbox(key="training.where")
+    assert "recurrent tagger's last digits may differ" in where.help
+    where.set_value("processes:4").run()
+    assert "With 4 steps at once it usually takes less" in texts(app)
+    assert any(
+        "Only 3.5 GB of memory are free, enough for 3 steps at once, not 4." in each.value for each in app.warning
+    )
 
 
 # --- a run, in every state ---

@@ -109,6 +109,39 @@ def test_run_waits_for_the_first_free_gpu_and_names_it(
     assert os.environ["CUDA_VISIBLE_DEVICES"] == T4[0]
 
 
+def test_processes_of_an_experiment_spread_over_the_gpus(
+    home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
+) -> None:
+    driver.shows(H100, T4)
+    seen_by_torch(monkeypatch)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # restored after the test
+    monkeypatch.setenv(cards.SHARED, "3")
+    used, held = list[str](), list[Lock]()
+
+    def work(job: Job) -> None:
+        with on_device(job):
+            used.append(os.environ["CUDA_VISIBLE_DEVICES"])
+            held.extend(lock for lock in places if lock.held() and lock not in held)
+
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    places = [
+        Lock(shared_home(home) / "locks" / f"{name}.lock")
+        for card in cards.usable()
+        for name in cards.places(card.lock)
+    ]
+    try:
+        for _ in range(5):
+            cards.forget()  # each process sees both
+            run_of(work)
+            assert held[-1].acquire("another-run")
+            assert cards.for_workers() == {"CUDA_VISIBLE_DEVICES": f"{H100[0]},{T4[0]}"}
+            monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    finally:
+        for lock in held:
+            lock.release()
+    assert used == [H100[0], T4[0], H100[0], T4[0], H100[0]]
+
+
 def test_every_process_takes_its_own_gpu_or_fails(
     home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
 ) -> None:

@@ -17,7 +17,8 @@ from pages.ui.widgets import plain, pressed
 _PLACES = {"local": "here, in one process", "ray": "here, on all cores and GPUs (Ray)"}
 HELP = (
     "The result does not depend on where a run computes, so a stopped run can be resumed elsewhere. Several steps of "
-    "an experiment at once are usually faster, but each needs as much memory as one. Ray is faster from about 50,000 "
+    "an experiment at once are usually faster, but each needs as much memory as one. On a processor they share the "
+    "cores, so a recurrent tagger's last digits may differ. Ray is faster from about 50,000 "
     "sentences or two GPUs on, but its workers need 10 to 20 seconds to start. For a cluster that this machine has "
     "joined, type ray:HOST:PORT. Its machines compute steps of an experiment only if they can read Winnow's folder."
 )

@@ -34,11 +34,14 @@ GB = 1e9
 FEW = 3  # number of seeds below which the form warns
 
 
-def show(kind: str, options: Mapping[str, Any]) -> None:
-    """Draw the box above the button Start: expected steps, time, memory and disk space. kind: kind of run."""
+def show(kind: str, options: Mapping[str, Any], on: str = "") -> None:
+    """Draw the box above the button Start: expected steps, time, memory and disk space.
+
+    kind: kind of run. on: place where an experiment is to compute, a value of the option `--on`.
+    """
     with st.container(border=True, key="training-preflight"):
         st.markdown("**Before you start**")
-        seconds = _experiment(options) if kind == "experiment" else _single(kind, options)
+        seconds = _experiment(options, on) if kind == "experiment" else _single(kind, options)
         if reason := hindrance():
             st.warning(plain(reason), icon=":material/memory:")
         elif machine.device() == "cpu":
@@ -95,14 +98,14 @@ def _single(kind: str, options: Mapping[str, Any]) -> float | None:
     return estimate.seconds
 
 
-def _experiment(options: Mapping[str, Any]) -> float | None:
-    cost = experiments.cost_if_known(options)
+def _experiment(options: Mapping[str, Any], on: str) -> float | None:
+    cost = experiments.cost_if_known(options, on)
     if cost is None:
         return None
     done = sum(step.finished for step in cost.steps)
     with st.container(horizontal=True):
         st.metric("Runs to make", f"{len(cost.steps) - done:,}", width="content")
-        _numbers(cost.wall, cost.memory_gb, cost.disk_gb, "")
+        _numbers(cost.wall, cost.memory_gb, cost.disk_gb, "", cost.processes)
     if done:
         st.caption(f"{done:,} of {len(cost.steps):,} runs are finished already and are not made again.")
     cards = (
@@ -122,10 +125,10 @@ def _experiment(options: Mapping[str, Any]) -> float | None:
     return cost.wall
 
 
-def _numbers(seconds: float | None, memory: float | None, disk: float | None, least: str) -> None:
+def _numbers(seconds: float | None, memory: float | None, disk: float | None, least: str, n: int = 1) -> None:
     """Show the expected time in seconds, and memory and disk space in GB. Warn if less memory or space is free.
 
-    least: words before the memory if it is a lower bound, else "".
+    least: words before the memory if it is a lower bound, else "". n: number of processes that share this memory.
     """
     st.metric("Time, about", "not known yet" if seconds is None else duration(seconds), width="content")
     free, _ = machine.memory()
@@ -139,10 +142,9 @@ def _numbers(seconds: float | None, memory: float | None, disk: float | None, le
         )
     if disk:
         st.metric("Disk, at most", size(disk * GB), width="content", help=f"{size(machine.disk()[0])} are free now.")
-    if memory is not None and memory * GB > free:
+    if memory is not None and (short := machine.shortage(memory, n)):
         st.warning(
-            f"Only {size(free)} of {of} are free. Close other programs, or raise gradient accumulation under Custom.",
-            icon=":material/memory:",
+            f"{short} Close other programs, or raise gradient accumulation under Custom.", icon=":material/memory:"
         )
     if disk is not None and disk * GB > machine.disk()[0]:
         st.warning(
