@@ -7,6 +7,8 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from core.corpora.writers import write_conll, write_file
+from core.errors import ConfigError
+from core.shown import shown
 from core.text.sentence import Sentence
 from core.text.words import token_places
 
@@ -70,6 +72,17 @@ def _label_studio(sentence: Sentence, spans: list[Span], labelled: bool) -> dict
     if labelled:
         return {**data, "annotations": [{"result": found}]}
     return {**data, "predictions": [{"result": found}] if found else []}
+
+
+def check_brat_types(types: Sequence[str]) -> None:
+    """Check that all types differ in files for brat. Errors: ConfigError that names two types that do not."""
+    written = dict[str, str]()
+    for type in types:
+        if (other := written.setdefault(brat_type(type), type)) != type:
+            raise ConfigError(
+                f"{shown(other)!r} and {shown(type)!r} are both {shown(brat_type(type))} in files for brat, whose "
+                "types have no blanks; choose another tool, or give one of these types another name."
+            )
 
 
 def brat_type(type: str) -> str:

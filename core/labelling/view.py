@@ -89,8 +89,10 @@ def export(run_id: str, path: Path, tool: str, *, suggestions: bool = True) -> i
     """Write the sentences of a run for a labelling tool, and return their number.
 
     tool: key of `tasks.ENDINGS`. suggestions: True to write the suggestions too; a `draw` run has none. Errors: those
-    of `to_label`; PathError.
+    of `to_label`; ConfigError if two types would be equal in files for brat; PathError.
     """
+    if tool == "brat":
+        tasks.check_brat_types(types(run_id))
     sentences = (task.sentence for task in to_label(run_id))
     return tasks.write((s if suggestions else replace(s, entities=()) for s in sentences), path, tool)
 
@@ -99,11 +101,14 @@ def export(run_id: str, path: Path, tool: str, *, suggestions: bool = True) -> i
 def export_labelled(run_id: str, path: Path, tool: str) -> int:
     """Write the labelled sentences of a run for a labelling tool, and return their number.
 
-    tool: key of `tasks.ENDINGS`. Errors: ConfigError if no sentence is labelled.
+    tool: key of `tasks.ENDINGS`. Errors: ConfigError if no sentence is labelled, or if two types
+    would be equal in files for brat.
     """
     rows = labelled(run_id)
     if not rows:
         raise ConfigError("No sentence is labelled yet; label some first.")
+    if tool == "brat":
+        tasks.check_brat_types(types(run_id))
     return tasks.write(rows, path, tool, labelled=True)
 
 

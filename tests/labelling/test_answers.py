@@ -457,6 +457,19 @@ def test_labels_that_are_exported_and_imported_again_are_the_same(
     assert view.answered(queued).labelled == before
 
 
+def test_types_that_are_equal_in_brat_are_refused_there_only(queued: str, seal: Seal, tmp_path: Path) -> None:
+    view.add_type("A_B")
+    dates = [sentence("Signed in May .", [(2, 3, "A B")])]
+    corpora.set_role("dev", seal(dates, "dates", labelled=True).fingerprint)
+    view.answer(queued, [sent(0, 0, (1, 2, "A B"))])
+    file, why = tmp_path / "labelled.zip", "'A B' and 'A_B' are both A_B in files for brat"
+    for write in (view.export_labelled, view.export):
+        with pytest.raises(ConfigError, match=why):
+            write(queued, file, "brat")
+    assert not file.exists()
+    assert view.export_labelled(queued, tmp_path / "labelled.conll", "conll") == 1
+
+
 @pytest.mark.parametrize(("ending", "begins"), [(".jsonl", '{"text": '), (".conll", "The\t"), (".txt", "The\t")])
 def test_the_extension_of_an_exported_file_gives_its_tool(
     queued: str, ending: str, begins: str, tmp_path: Path, command: Command
