@@ -21,6 +21,7 @@ from core.models.crf import Head, bioes_tags
 from core.models.devices import Precision, pick_device, pick_dtype
 from core.models.encoder import longest
 from core.models.layers import LayerMix, arrange
+from core.models.model_files import json_object
 from core.models.name_features import NameFeatures
 from core.models.networks import LayerChoice
 from core.models.span import SpanTagger
@@ -219,12 +220,13 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
     on_device = pick_device(device)
     if network == "span":
         return _load_span(folder, on_device, precision)
-    model = hub.load_model(str(folder), AutoModelForTokenClassification, new_layers=(), dtype=torch.float32)
-    about = getattr(model.config, "winnow", None)
+    # A plain encoder is refused here, because `load_model` would only say that it lacks a tagger's last layer.
+    about: Any = json_object(str(folder), hub.folder_of(str(folder)) / "config.json").get("winnow")
     if about is None:
         raise ModelError(
             f"{folder}: is not a tagger made by Winnow (its config.json has no `winnow`); run finetune first."
         )
+    model = hub.load_model(str(folder), AutoModelForTokenClassification, new_layers=(), dtype=torch.float32)
     tokenizer = hub.load_tokenizer(str(folder))
     with complete(folder):
         options = {"constrained": about["constrained"], "mixed": about.get("layers") == "mix"}

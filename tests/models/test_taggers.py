@@ -167,8 +167,10 @@ def test_folder_without_a_chain_is_refused(folder: Path, tmp_path: Path) -> None
 
     hub.load_model("tiny").save_pretrained(tmp_path)
     hub.load_tokenizer("tiny").save_pretrained(tmp_path)
-    with pytest.raises(ModelError):
+    with pytest.raises(ModelError, match=r"is not a tagger made by Winnow.*run finetune first"):
         load_tagger(tmp_path)
+    with pytest.raises(ModelError, match="is not a tagger made by Winnow"):
+        load_tagger(Path(hub.BUNDLED))
     (tmp_path / "config.json").write_bytes((folder / "config.json").read_bytes())
     weights = load_file(folder / "model.safetensors")
     save_file({k: v for k, v in weights.items() if "crf" not in k}, tmp_path / "model.safetensors", {"format": "pt"})
