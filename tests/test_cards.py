@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core import cards
+from core import cards, models
 from core.errors import ConfigError, ResourceError
 from core.projects import machine
 from tests.conftest import Command
@@ -33,7 +33,8 @@ def test_a_card_has_one_lock_under_any_number(driver: Driver, monkeypatch: pytes
     }.items():
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
         assert [card.lock for card in cards.usable()] == locks
-    assert os.environ["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"  # the order of the driver, not CUDA's own
+    # All modules that load torch are in `models` or import it, so that CUDA numbers the cards as the driver does.
+    assert os.environ["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID", models.__name__
 
 
 @pytest.mark.parametrize(
