@@ -239,9 +239,14 @@ def test_report_escapes_markup_and_a_long_one_keeps_every_row() -> None:
     text = pages(pdf(experiment_document(report(rows=many, main=many[1]), COVER)))
     assert len(text) > 2
     assert all(f"a<b>{i} 10%" in " ".join(text) for i in range(40))
-    control = Cover(author="\x00\ud800")
-    parts = [Text("a\x07b\ud800"), Items([("n\u2067", "w\u2069")])]
-    document = Document(title="T\u202e", answer="A", about="", cover=control, first=parts, second=[])
+    document = Document(
+        title="T\u202e",
+        answer="A",
+        about="",
+        cover=Cover(author="\x00\ud800"),
+        first=[Text("a\x07b\ud800"), Items([("n\u2067", "w\u2069")])],
+        second=[],
+    )
     page = html(document)
     assert not [char for char in "\x00\x07\ud800\u202e\u2067\u2069" if char in page]  # they hide or reorder words
     assert "<h1>T\ufffd</h1>" in page
