@@ -153,7 +153,7 @@ def _propose(corpus: Corpus) -> None:
     if row is None:
         return
     if row.part == DIVIDE:
-        st.markdown("Proposed: divide it into training, dev and test set, under **Divide a corpus into parts** below.")
+        st.markdown("Proposed: divide it into a training, dev, and test set, under **Divide a corpus into parts**.")
     else:
         role = ROLES[row.part].word if row.part in ROLES else "no role"
         st.markdown(f"Proposed: {plain(role)} ({plain(row.seen)}).")
