@@ -145,7 +145,7 @@ def test_the_keyboard_alone_leads_from_the_sample_to_verdict_clause_and_sentence
     settled(page)
     menu = page.get_by_test_id("stSidebar").get_by_role("link")
     press(page, menu.filter(has_text="Results"))
-    expect(page.get_by_role("heading", name="Can't tell yet")).to_be_visible()
+    expect(page.get_by_role("heading", name="Helped", exact=True)).to_be_visible()
 
     tab = page.get_by_role("tab", name="Try it")
     for _ in range(10):

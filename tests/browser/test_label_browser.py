@@ -126,7 +126,9 @@ def test_marked_words_return_after_a_flag_and_an_undo(page: Page, server: Server
     until(lambda: 0 in stored(queued), "the answer is stored")
     page.keyboard.press("u")
     expect(marks).to_have_count(2)
+    until(lambda: not stored(queued), "the undo is stored")
     page.keyboard.press("f")
+    until(lambda: 0 in stored(queued), "the second flag is stored")  # else it could arrive after the button's answer
     page.reload()
     settled(page)
     page.get_by_role("button", name="Show 1 flagged again").click()
