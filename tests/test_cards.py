@@ -33,7 +33,7 @@ def test_a_card_has_one_lock_under_any_number(driver: Driver, monkeypatch: pytes
     }.items():
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
         assert [card.lock for card in cards.usable()] == locks
-    # All modules that load torch are in `models` or import it, so that CUDA numbers the cards as the driver does.
+    # The order of the driver, not CUDA's own; `models` sets it when it is imported.
     assert os.environ["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID", models.__name__
 
 
