@@ -142,7 +142,7 @@ class Cost:
         what: name of the field with the seconds per variant; "tasks" for a study.
         """
         lines = {name: seconds / 3600 for name, seconds in self.lines.items()}
-        sizes = {"memory_gb": self.memory_gb, "disk_gb": self.disk_gb, "device": self.device}
+        sizes = {"memory_gb": self.memory_gb, "disk_gb": self.disk_gb, "device": self.device, "shortage": self.shortage}
         times = {"hours": self.seconds / 3600, "wall_hours": self.wall / 3600, "at_once": self.at_once}
         person = {name: seconds / 60 for name, seconds in self.person.items()}
         return {**times, what: lines, "person_minutes": person, **sizes, "steps": [asdict(step) for step in self.steps]}

@@ -59,8 +59,11 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     """
     cells = config.cells
     _check_budgets(config, job)
+    _check_test(config, job)
     if added := [name for name in dict.fromkeys(cell.arm.plain_name for cell in cells) if name not in config.arms]:
         job.context.note(f"Added {' and '.join(added)}, because verdicts compare the other variants with them.")
+    if unused := [name for name in config.strategies if name not in {cell.arm.strategy for cell in cells}]:
+        job.context.note(f"strategies: no variant uses {' or '.join(unused)}, so the options given for it do nothing.")
     if words := idle_gpu():
         job.context.note(words, passing=True)
     for words in not_estimated(config, len(job.corpus(config.train))):
@@ -111,6 +114,16 @@ def _check_budgets(config: ExperimentConfig, job: Job) -> None:
     domain = job.corpus(config.domain)
     for budget in map(Budget.parse, config.budgets):
         check_budget(budget, domain.n_sentences, domain.n_tokens)
+
+
+def _check_test(config: ExperimentConfig, job: Job) -> None:
+    """Refuse a test set without entities, because every F1 on it would be 0. Errors: ConfigError."""
+    test = job.corpus(config.test)
+    if not config.cross and not test.types:  # `cross` tests on halves of all labelled data
+        raise ConfigError(
+            f"test: {test.name} has no entities, so no F1 can be measured on it; label entities in it, or choose "
+            "another test set."
+        )
 
 
 def _make_runs(config: ExperimentConfig, job: Job) -> tuple[Stages, list[FinishedLine], PlannedTest | None]:

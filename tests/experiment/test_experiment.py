@@ -193,7 +193,7 @@ def test_the_command_line_plans_and_reports(finished: str, capsys: pytest.Captur
         return capsys.readouterr().out
 
     planned = json.loads(printed("--json", "--plan-only"))
-    assert (planned["hours"], len(planned["steps"])) == (0, 7)
+    assert (planned["hours"], len(planned["steps"]), planned["shortage"]) == (0, 7, "")
     smallest = planned["smallest_difference"]
     assert (smallest["seeds"], smallest["trainings"], smallest["assumed"]) == (2, 3, False)
     assert smallest["points"] >= smallest["with_more_seeds"]["5"] >= smallest["with_more_seeds"]["10"] > 0
@@ -309,6 +309,17 @@ def test_experiments_keep_the_last_epoch_unless_told_otherwise(home: Path, untra
     assert kept({"finetune": {"epochs": 1, "keep": "best"}}) == {"best"}
     assert ExperimentConfig.parse({**OPTIONS, "preset": "paper"}).keep == {}
     assert ExperimentConfig.parse({**OPTIONS, "arms": ("none",), "finetune": {"network": "bilstm"}}).keep == {}
+
+
+def test_a_test_set_without_entities_is_refused_and_unused_options_are_noted(home: Path, untrained: None) -> None:
+    fill(home)
+    Library(home).seal([sentence(text) for text in kitchen(5)], name="bare", origin={}, labelled=True)
+    options = {**OPTIONS, "arms": ("none",), "strategies": {"knn": {"neighbours": 3}}}
+    with pytest.raises(ConfigError, match="test: bare has no entities, so no F1 can be measured on it; label"):
+        facade_runs.execute("experiment", {**options, "test": "bare"}, run_anyway=True)
+    run = facade_runs.execute("experiment", options)
+    unused = "strategies: no variant uses knn, so the options given for it do nothing."
+    assert unused in facade_runs.state(run.id).notes
 
 
 def test_experiment_cancelled_at_every_stage_resumes_to_the_same_result(home: Path, untrained: None) -> None:
