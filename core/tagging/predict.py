@@ -1,5 +1,6 @@
 """`tag`, `predict` and `evaluate`: apply a saved tagger to other sentences."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,8 +12,10 @@ import numpy as np
 
 from core.config import Config, option
 from core.corpora.corpus import Corpus
+from core.errors import ModelError
 from core.kind import About, Job, Kind
 from core.models.fingerprint import fingerprint
+from core.paths import user_path
 from core.reporter import Reporter
 from core.runs import chunks
 from core.runs.chunks import Opened
@@ -59,7 +62,17 @@ class ModelConfig(Config):
 
         Errors: ModelError if the tagger is missing.
         """
-        return self if is_run_id(self.model) else self.model_copy(update={"weights": fingerprint(self.model)})
+        if is_run_id(self.model):
+            return self
+        try:
+            return self.model_copy(update={"weights": fingerprint(self.model)})
+        except ModelError as error:
+            if user_path(os.path.expanduser(self.model)).is_dir():
+                raise
+            raise ModelError(
+                f"model: {self.model} is neither a tagger's folder nor the id of a run; list the runs with "
+                "`python -m core runs list`, or train a tagger with `python -m core finetune`."
+            ) from error
 
 
 class PredictConfig(ModelConfig):

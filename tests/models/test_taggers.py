@@ -17,6 +17,7 @@ from core.models import hub
 from core.models.crf import Head, bioes_tags
 from core.models.tagger import IGNORED, prediction_of
 from core.models.taggers import EncoderTagger, load_tagger, new_tagger
+from core.tagging.predict import PredictConfig
 from core.text.schemes import decode
 from core.text.sentence import Entity, Sentence
 from tests.conftest import sentence
@@ -171,6 +172,8 @@ def test_folder_without_a_chain_is_refused(folder: Path, tmp_path: Path) -> None
         load_tagger(tmp_path)
     with pytest.raises(ModelError, match="is not a tagger made by Winnow"):
         load_tagger(Path(hub.BUNDLED))
+    with pytest.raises(ModelError, match="is neither a tagger's folder nor the id of a run"):
+        PredictConfig(corpus="texts", model=str(tmp_path / "missing")).settled()
     (tmp_path / "config.json").write_bytes((folder / "config.json").read_bytes())
     weights = load_file(folder / "model.safetensors")
     save_file({k: v for k, v in weights.items() if "crf" not in k}, tmp_path / "model.safetensors", {"format": "pt"})
