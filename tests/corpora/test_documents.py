@@ -262,7 +262,9 @@ def test_macros_and_missing_columns_of_a_sheet_are_reported(tmp_path: Path) -> N
     assert [problem.reason for problem in report.problems] == ["its macros were neither read nor run"]
     sheets = make.xlsx([["id", "text"], [1, "A cell of text."]], [["id", "other"], [2, "No text."]])
     _, report = load(write(tmp_path / "g.xlsx", sheets), text_column="text")
-    assert [problem.reason for problem in report.problems] == ["sheet 'Sheet1': it has no 'text'"]
+    assert [problem.reason for problem in report.problems] == [
+        "sheet 'Sheet1': it has no 'text'; add it, or give the row's text column"
+    ]
 
 
 def paragraphs(read: Callable[[BinaryIO, str], Extract], data: bytes) -> list[str]:

@@ -36,6 +36,7 @@ def test_spans_that_do_not_fit_are_repaired_or_listed(tmp_path: Path) -> None:
     assert len(listed) == 6
     assert {row["line"] for row in listed} == {1}
     assert any("overlaps the GPE" in row["reason"] for row in listed)
+    assert all("; " in row["reason"] for row in listed)  # the part after the semicolon says what to do
 
 
 @settings(max_examples=50, deadline=None)
@@ -75,6 +76,7 @@ def test_brat_lines_are_sentences_unless_an_entity_crosses_lines(tmp_path: Path)
     problems = sorted(report.problems, key=lambda problem: problem.line or 0)
     lost = [("span", "n.ann", line) for line in (2, 3, 4)]
     assert [(p.kind, p.file, p.line) for p in problems] == [("rejected", "alone.txt", None), *lost]
+    assert all("; " in p.reason for p in problems)  # the part after the semicolon says what to do
     found, _ = load(tmp_path / "b" / "n.txt", split=True, keep_lost=True)
     assert [s.text for s in found] == ["First line.", "Second New York line.", "More."]
 
@@ -146,6 +148,10 @@ def test_a_bad_line_rejects_only_its_sentence(tmp_path: Path) -> None:
     assert "3 columns, expected 2" in listed[0]["reason"]
     assert "the value in the tag column is not a valid IOB2 tag" in listed[2]["reason"]
     assert listed[2]["raw"] == "fine\tO\nx\tPER"
+    to_do = [row["reason"].partition("; ")[2] for row in listed]
+    tag = "expected O or B-, I- before a type"
+    empty = "write the token or remove the line"
+    assert to_do == ["complete the line", "complete the line", tag, tag, empty, "remove them"]
 
 
 def test_a_tag_without_a_prefix_is_rejected(tmp_path: Path) -> None:
@@ -275,7 +281,9 @@ def test_a_task_whose_result_is_not_a_list_is_rejected(tmp_path: Path, result: o
     (tmp_path / "tasks.json").write_text(json.dumps(tasks), encoding="utf-8")
     report = ReadReport()
     assert [row.text for row in read(tmp_path / "tasks.json", report=report)] == ["It rains ."]
-    assert [problem.reason for problem in report.problems] == ['expected a list under "result" of its annotation']
+    assert [problem.reason for problem in report.problems] == [
+        'expected a list under "result" of its annotation; export the task again'
+    ]
 
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "spans.jsonl", "rows.parquet", "cells.csv", "dygie.jsonl"])

@@ -341,7 +341,13 @@ def test_rejected_rows_are_written_to_the_reject_file(tmp_path: Path) -> None:
     assert [row["line"] for row in left_out] == [2, 4, 6, 8, 10, 12]
     assert left_out[0]["raw"] == bad[0]
     second = {"file": "a.jsonl", "line": 4, "kind": "rejected", "raw": "[1]\n"}
-    assert left_out[1] == {**second, "reason": "expected a JSON object in braces"}
+    assert left_out[1] == {**second, "reason": 'expected a JSON object in braces; name its fields, as in {"text": ...}'}
+    assert left_out[0]["reason"].endswith("; write one whole JSON object per line")
+    assert [row["reason"].partition("; ")[2] for row in left_out[2:5]] == [
+        "remove it",
+        "write it in quotes",
+        "add it, or give the row's text column",
+    ]
     assert len(left_out[5]["raw"]) <= 10_000
     assert (report.read, report.kept, report.rejected, report.empty) == (13, 7, 6, 2)
     assert not any("Fine" in str(problem) for problem in report.problems)
@@ -354,9 +360,13 @@ def test_bad_rows_of_a_table_do_not_affect_others(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", f"n,text\n{rows}")
     found, report = texts(path)
     assert found == ["fine one", "over two lines", "fine six", '5" pipe is fine', 'x"y']
-    unclosed = "a quoted cell has no closing quote before a separator or a line's end"
-    problems = [(p.line, p.reason.split(", but")[0]) for p in report.problems]
-    assert problems == [(5, "3 columns"), (6, "1 columns"), (7, unclosed)]
+    unclosed = "a quoted cell has no closing quote before a separator or a line's end; add the quote"
+    quote = "put quotes around a cell that contains the separator, and double the quotes inside it"
+    assert [(p.line, p.reason) for p in report.problems] == [
+        (5, f"3 columns, but the header has 2; {quote}"),
+        (6, f"1 column, but the header has 2; {quote}"),
+        (7, unclosed),
+    ]
     assert report.empty == 1
     with pytest.raises(ReadError, match="3 columns, but the header has 2"):  # not a single row is valid
         texts(write(tmp_path / "b.csv", "n,text\n" + "1,2,3\n" * 3))
@@ -483,7 +493,9 @@ def test_a_json_array_is_read_under_any_extension(name: str, content: str, tmp_p
 
 def test_errors_in_a_json_array_name_their_line(tmp_path: Path) -> None:
     _, report = texts(write(tmp_path / "a.jsonl", '[{"text": "One."},\n7,\n{"text": "Two."}]\n'))
-    assert [(p.line, p.reason) for p in report.problems] == [(2, "expected a JSON object in braces")]
+    assert [(p.line, p.reason) for p in report.problems] == [
+        (2, 'expected a JSON object in braces; name its fields, as in {"text": ...}')
+    ]
     wrong = (("{text: 1}]", "line 2: not JSON"), ("", "line 2: .* cut off"), ("]\n and more", "line 3: more"))
     for ending, words in wrong:
         with pytest.raises(ReadError, match=words):

@@ -84,7 +84,11 @@ def read_doccano(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence
     for line, record in records:
         text, items = _text(record, ledger), _items(record, ledger.fields.spans)
         if text is None:
-            ledger.reject(line, 'expected a text under "text" and a list of spans under "label"', str(dict(record)))
+            ledger.reject(
+                line,
+                'expected a text under "text" and a list of spans under "label"; add what is missing',
+                str(dict(record)),
+            )
         elif items is None:
             ledger.skip(line, UNANSWERED)
         elif items and all(isinstance(item, str) for item in items):
@@ -168,7 +172,9 @@ def read_prodigy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence
             meaning = answer if answer in ("reject", "ignore") else "none of accept, reject and ignore"
             ledger.skip(line, f"the answer is {meaning}")
         elif not isinstance(text, str) or not isinstance(items, list):
-            ledger.reject(line, 'expected a text under "text" and a list under "spans"', str(dict(record)))
+            ledger.reject(
+                line, 'expected a text under "text" and a list under "spans"; add what is missing', str(dict(record))
+            )
         else:
             marks, lost = marks_of(items, text, line, ledger)
             yield from from_marks(text, marks, line, ledger, who=who, lost=lost)
@@ -231,7 +237,11 @@ def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sen
             ledger.reject(line, reason, str(dict(task)))
             continue
         if text is None or not isinstance(answers, list):
-            ledger.reject(line, 'expected a task with a text in "data", and with "annotations"', str(dict(task)))
+            ledger.reject(
+                line,
+                'expected a task with a text in "data", and with "annotations"; export it as JSON',
+                str(dict(task)),
+            )
             continue
         given = [a for a in answers if isinstance(a, Mapping) and not any(map(a.get, _CANCELLED))]
         given = [a for a in given if a.get("ground_truth")] or given
@@ -247,7 +257,7 @@ def _of_min(line: int, record: Mapping[str, object], ledger: Ledger) -> Iterator
     """Yield the sentences of a row in Label Studio's JSON-MIN or CSV, which has the fields of task and annotation."""
     text = _task_text(texts_of(record), ledger)
     if text is None:
-        ledger.reject(line, "expected a column with the text of the task", str(dict(record)))
+        ledger.reject(line, "expected a column with the text of the task; export that column too", str(dict(record)))
         return
     answer = {"result": [{"value": item} for item in answers_of(record)]}
     yield from _answer(text, answer, _person(record["annotator"]) if record.get("annotator") else None, line, ledger)
@@ -257,7 +267,9 @@ def _answer(text: str, answer: Mapping[str, object], who: str | None, line: int,
     """Yield the sentences of a Label Studio task, with the labels of one of its annotations."""
     result = answer.get("result") or []
     if not isinstance(result, list):
-        ledger.reject(line, 'expected a list under "result" of its annotation', str(dict(answer)))
+        ledger.reject(
+            line, 'expected a list under "result" of its annotation; export the task again', str(dict(answer))
+        )
         return
     values = [item["value"] for item in result if isinstance(item, Mapping) and isinstance(item.get("value"), Mapping)]
     if any("paragraphlabels" in value for value in values):
@@ -326,7 +338,9 @@ def marks_of(items: Sequence[object], text: str, line: int, ledger: Ledger) -> t
         start, end, kind, quote = parts_of(item)
         if isinstance(kind, list) and kind:
             for other in kind[1:]:
-                ledger.reject_span(line, f"a second type {str(other)[:40]!r} for the span from {start} to {end}")
+                ledger.reject_span(
+                    line, f"a second type {str(other)[:40]!r} for the span from {start} to {end}; keep one"
+                )
                 lost.append((start, end) if _whole(start) and _whole(end) else (0, len(text)))
             kind = kind[0]
         if _whole(kind) and _whole(start):
@@ -412,7 +426,9 @@ def read_brat(path: Path, ledger: Ledger) -> Iterator[Sentence]:
     """Yield the lines of a .txt file as sentences, with the annotations in the .ann file of the same name."""
     notes = path.with_suffix(".ann")
     if not is_there(notes):
-        ledger.reject(None, "there is no .ann file of the same name in its folder")
+        ledger.reject(
+            None, "there is no .ann file of the same name in its folder; add it, empty if nothing is annotated"
+        )
         return
     text = whole_text(path, ledger)
     if text is None:
@@ -426,7 +442,9 @@ def read_brat(path: Path, ledger: Ledger) -> Iterator[Sentence]:
         if row.startswith("T"):
             mark = _brat_mark(row, line)
             if mark is None:
-                ledger.reject_span(line, "expected an id, a tab, and a type with its start and end", row)
+                ledger.reject_span(
+                    line, "expected an id, a tab, and a type with its start and end; complete the line", row
+                )
                 lost.append((0, len(text)))
             else:
                 marks.append(mark)

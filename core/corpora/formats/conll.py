@@ -463,7 +463,8 @@ def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
                 continue
             problem = "" if fits else TOO_LONG.format(MAX_LINE)
             if fits and len(row) != found.n:
-                problem = f"{len(row)} column{'s' * (len(row) > 1)}, expected {found.n} as in the rest of the file"
+                n_cells = f"{len(row)} column{'s' * (len(row) > 1)}"
+                problem = f"{n_cells}, expected {found.n} as in the rest of the file; complete the line"
             elif fits and (repeats(row, found) or _is_blank(text, row, found)):
                 continue
             _add(block, line, problem, raw, row=None if problem else row, found=found)

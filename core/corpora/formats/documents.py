@@ -22,7 +22,7 @@ from core.corpora.formats.source import DOCUMENTS, MAX_TEXT, refuse_known
 from core.errors import Cancelled, PathError, ReadError, ResourceError
 from core.paths import opened
 from core.processes import MOST, cores
-from core.shown import shown
+from core.shown import count, shown
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import clean
 
@@ -200,8 +200,8 @@ def sheet_rows(path: Path, ledger: Ledger) -> Iterator[Record]:
             if len(cells) <= len(names):
                 yield number, {name: cell for name, cell in zip(names, cells, strict=False) if cell is not None}
             else:
-                header = f"the header of sheet {ledger.page}"
-                ledger.reject(number, f"{len(cells)} columns, but {header} has {len(names)}", str(cells))
+                have = f"{count(len(cells), 'column')}, but the header of sheet {ledger.page} has {len(names)}"
+                ledger.reject(number, f"{have}; name every column", str(cells))
     ledger.sheet = ""
 
 

@@ -283,7 +283,7 @@ class Ledger:
         reason = f"byte 0x{error.object[error.start]:02x} is not UTF-8"
         self._undecodable += 1
         self._first_undecodable = self._first_undecodable or (self.file, line, reason)
-        return reason
+        return f"{reason}; save the file as UTF-8 or give its encoding"
 
     def judge_encoding(self) -> None:
         """Raise EncodingError if more than one row in a hundred could not be decoded."""

@@ -21,11 +21,11 @@ def named(name: str, type: str) -> Sentence | str:
     """Return a name as a sentence with one entity, or the reason why it cannot be a name."""
     words = clean(name)
     if not words:
-        return "an empty name"
+        return "an empty name; write the name or remove the row"
     if not words.isprintable():
-        return "a name with characters that cannot be printed"
+        return "a name with characters that cannot be printed; remove them"
     if len(words) > MOST_LETTERS:
-        return f"a name of more than {MOST_LETTERS} letters"
+        return f"a name of more than {MOST_LETTERS} letters; shorten it or remove the row"
     if words.startswith("="):
         return "a formula of a spreadsheet, not a name; save the values"
     tokens = tuple(words.split())

@@ -222,8 +222,14 @@ def _texts(rows: Iterator[Record], kind: FileKind, ledger: Ledger) -> Iterator[S
             if kind.text_column in record:
                 ledger.report.empty += 1
             else:
-                ledger.reject(line, f"it has no {kind.text_column!r}", str(dict(record)))
+                ledger.reject(
+                    line, f"it has no {kind.text_column!r}; add it, or give the row's text column", str(dict(record))
+                )
         elif isinstance(value, str):
             yield from from_text(value, line, ledger.doc, ledger)
         else:
-            ledger.reject(line, f"its {kind.text_column!r} is not text but {type(value).__name__}", str(dict(record)))
+            ledger.reject(
+                line,
+                f"its {kind.text_column!r} is not text but {type(value).__name__}; write it in quotes",
+                str(dict(record)),
+            )

@@ -35,6 +35,7 @@ from core.corpora.formats.source import (
 )
 from core.errors import EncodingError, ReadError, ResourceError
 from core.paths import opened
+from core.shown import count
 from core.text.tag_styles import UNTYPED
 
 # Number of lines that are read to recognise inline tags and marks.
@@ -56,6 +57,8 @@ _HTML = frozenset(
 _TOO_LONG = "x" * (MAX_TEXT + 1)
 _BATCH = 1024  # number of rows converted to Python values at a time; each batch reports progress
 _QUOTED = re.compile('"[^"]*"')
+_QUOTE = "put quotes around a cell that contains the separator, and double the quotes inside it"
+_OBJECT = 'expected a JSON object in braces; name its fields, as in {"text": ...}'
 _TAG = re.compile(r"O|[BI]-[A-Z]{2,}\w*")  # matches a tag, but not E-mail, a usual column name
 
 
@@ -130,7 +133,9 @@ def _named(head: Heading, rows: Iterable[tuple[int, list[str]]], ledger: Ledger)
         elif len(cells) == len(head.names):
             yield line, dict(zip(head.names, cells, strict=True))
         else:
-            ledger.reject(line, f"{len(cells)} columns, but the header has {len(head.names)}", "\t".join(cells))
+            ledger.reject(
+                line, f"{count(len(cells), 'column')}, but the header has {len(head.names)}; {_QUOTE}", "\t".join(cells)
+            )
 
 
 def cells_of_rows(
@@ -176,7 +181,7 @@ def _table_rows(source: _Pushback, ledger: Ledger, *, gaps: bool) -> Iterator[tu
         except UnicodeDecodeError as error:
             ledger.undecodable(line, error, raw)
         except csv.Error as error:
-            ledger.reject(line, f"not a row of a table ({short(error)})", raw.decode("utf-8", "replace"))
+            ledger.reject(line, f"not a row of a table ({short(error)}); {_QUOTE}", raw.decode("utf-8", "replace"))
 
 
 def _rest_of_row(text: str, source: _Pushback, line: int, ledger: Ledger) -> str:
@@ -190,7 +195,7 @@ def _rest_of_row(text: str, source: _Pushback, line: int, ledger: Ledger) -> str
         except UnicodeDecodeError as error:
             ledger.undecodable(line, error, text.encode())
             return ""
-    ledger.reject(line, "a quoted cell has no closing quote before a separator or a line's end", text)
+    ledger.reject(line, "a quoted cell has no closing quote before a separator or a line's end; add the quote", text)
     return ""
 
 
@@ -338,12 +343,16 @@ def json_rows(rows: Iterable[Line], ledger: Ledger) -> Iterator[Record]:
                 ledger.undecodable(line, error, raw)
                 continue
             except (ValueError, RecursionError) as error:
-                ledger.reject(line, f"not JSON ({short(error)})", raw.decode("utf-8", "replace"))
+                ledger.reject(
+                    line,
+                    f"not JSON ({short(error)}); write one whole JSON object per line",
+                    raw.decode("utf-8", "replace"),
+                )
                 continue
             if (record := as_row(value)) is not None and not isinstance(value, str):
                 yield line, record
             else:
-                ledger.reject(line, "expected a JSON object in braces", raw.decode("utf-8", "replace"))
+                ledger.reject(line, _OBJECT, raw.decode("utf-8", "replace"))
 
 
 def json_array(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
@@ -383,7 +392,7 @@ def _objects(feed: "_Feed", name: str, ledger: Ledger) -> Iterator[Record]:
         elif value is None:
             ledger.skip(line, "a text without annotations")
         else:
-            ledger.reject(line, "expected a JSON object in braces", json.dumps(value))
+            ledger.reject(line, _OBJECT, json.dumps(value))
     feed.at += 1
 
 

@@ -52,7 +52,11 @@ def from_text(raw: str, line: int, doc: str | None, ledger: Ledger, at: int | No
         report.empty += 1
         return ()
     if "\0" in text or len(text) > MAX_TEXT or (not text.isascii() and unfit(text)):
-        ledger.reject(line, unfit(text) or f"NUL bytes, or more than {MAX_TEXT:,} characters", raw)
+        ledger.reject(
+            line,
+            unfit(text) or f"NUL bytes, or more than {MAX_TEXT:,} characters; remove the bytes or divide the text",
+            raw,
+        )
         return ()
     report.read += 1
     report.kept += 1
@@ -76,7 +80,7 @@ def unfit(text: str) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        return "half of a surrogate pair, which is not a character"
+        return "half of a surrogate pair, which is not a character; remove it"
     return ""
 
 
@@ -113,14 +117,20 @@ def from_tags(row: Tagged, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]
         before = tags[first - 1] if first else "the start"
         reasons.append((first, f"tag {tags[first]!r} after {before!r} is out of order in {scheme.upper()}"))
         if not ledger.options.repair:
-            ledger.reject(places[first], reasons[0][1], raw)
+            ledger.reject(places[first], f"{reasons[0][1]}; correct the tag, or allow repairs", raw)
             return
     parts = [clean(token).split(" ") for token in tokens]
     flat = tuple(part for pieces in parts for part in pieces)
     text = written if _consists_of(flat, written := clean(row.text)) else " ".join(flat)
     if "" in flat or "\0" in text or unfit(text):
         place = places[parts.index([""])] if "" in flat else places[0]
-        ledger.reject(place, "an empty token" if "" in flat else unfit(text) or "NUL bytes, so not text", raw)
+        ledger.reject(
+            place,
+            "an empty token; write the token or remove the line"
+            if "" in flat
+            else unfit(text) or "NUL bytes, so not text; remove them",
+            raw,
+        )
         return
     if len(flat) > len(tokens):
         reasons.append((next(i for i, pieces in enumerate(parts) if len(pieces) > 1), "a token with a blank inside"))
@@ -181,7 +191,11 @@ def from_spans(
     option `split`. lost: regions of annotations that could not be read.
     """
     if len(text) > MAX_TEXT or "\0" in text or unfit(text):
-        ledger.reject(line, unfit(text) or f"NUL bytes, or a text of more than {MAX_TEXT:,} characters", text)
+        ledger.reject(
+            line,
+            unfit(text) or f"NUL bytes, or more than {MAX_TEXT:,} characters; remove the bytes or divide the text",
+            text,
+        )
         return
     if not text.strip():
         ledger.report.empty += 1
@@ -196,7 +210,9 @@ def from_spans(
     pieces = all_pieces if ledger.options.keep_lost else _gold(all_pieces, [*regions, *overlapping])
     ledger.report.lost += len(all_pieces) - len(pieces)
     if not pieces:
-        ledger.reject(line, "every sentence lost an annotation, so no sentence is fully labelled", text)
+        ledger.reject(
+            line, "every sentence lost an annotation, so none is fully labelled; correct the annotations", text
+        )
         return
     _keep(ledger, len(pieces))
     starts = [span.start for span in spans]
@@ -237,14 +253,16 @@ def _sound(text: str, spans: Sequence[Span], line: int | None, ledger: Ledger) -
     for span in dict.fromkeys(spans):
         if not 0 <= span.start < span.end <= len(text):
             ledger.reject_span(
-                line, f"a span from {span.start} to {span.end} is outside of the text of {len(text)} characters"
+                line,
+                f"a span from {span.start} to {span.end} is outside of the text of {len(text)} characters; "
+                "correct the offsets",
             )
             lost.append((0, len(text)))
         elif not text[span.start : span.end].strip():
-            ledger.reject_span(line, f"a span of only white space from {span.start} to {span.end}")
+            ledger.reject_span(line, f"a span of only white space from {span.start} to {span.end}; correct the offsets")
             lost.append((span.start, span.end))
         elif not span.type or unfit(span.type):
-            ledger.reject_span(line, f"a span from {span.start} to {span.end} without a type")
+            ledger.reject_span(line, f"a span from {span.start} to {span.end} without a type; add the type")
             lost.append((span.start, span.end))
         else:
             kept.append(span)
@@ -285,7 +303,9 @@ def _composed(
         if composed[start:end].strip():
             new.append(Span(start, end, span.type))
         else:
-            what = f"a span from {span.start} to {span.end} that covers only the accent of a letter"
+            what = (
+                f"a span from {span.start} to {span.end} that covers only the accent of a letter; correct the offsets"
+            )
             ledger.reject_span(line, what)
             lost.append((span.start, span.end))
     return composed, new, lost
@@ -314,7 +334,7 @@ def _longest(spans: Sequence[Span], line: int | None, ledger: Ledger) -> tuple[l
             ledger.reject_span(
                 line,
                 f"{span.type} from {span.start} to {span.end} overlaps the {overlapped.type} from {overlapped.start} to"
-                f" {overlapped.end}, which is at least as long",
+                f" {overlapped.end}, which is at least as long; keep one of them",
             )
             lost.append((span.start, span.end))
     return kept, lost
@@ -407,12 +427,12 @@ def _misfit(text: str, mark: Mark, where: Sequence[Region]) -> str:
     name = f"{mark.name}: " if mark.name else ""
     (start, end), n = (mark.fragments[0][0], mark.fragments[-1][1]), len(text)
     if any(not 0 <= a < b <= n for a, b in where):
-        return f"{name}a span from {start} to {end} is outside of the text of {n} characters"
+        return f"{name}a span from {start} to {end} is outside of the text of {n} characters; correct the offsets"
     if not _fits(text, mark, where):
-        return f"{name}the text from {start} to {end} differs from the annotated text; the offsets do not fit this text"
+        return f"{name}the text from {start} to {end} is not the annotated one; the offsets must fit this version of it"
     gaps = [text[a_end:b_start] for (_, a_end), (b_start, _) in pairwise(where)]
     if any(gap.strip() for gap in gaps) or any(a[1] > b[0] for a, b in pairwise(where)):
-        return f"{name}the annotation is discontinuous; an entity must be one run of characters"
+        return f"{name}the annotation is discontinuous; mark one run of characters"
     return ""
 
 

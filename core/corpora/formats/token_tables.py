@@ -222,10 +222,10 @@ def _tagged(
     pair = tag_columns(list(record))
     tokens, tags = (record[pair[0]], record[pair[1]]) if pair else (None, None)
     if not isinstance(tokens, list) or not isinstance(tags, list) or not all(isinstance(t, str) for t in tokens):
-        ledger.reject(line, "expected a list of tokens and a list of tags", str(dict(record)))
+        ledger.reject(line, "expected a list of tokens and a list of tags; complete the row", str(dict(record)))
         return None
     if len(tokens) != len(tags):
-        ledger.reject(line, f"{len(tokens)} tokens but {len(tags)} tags", str(dict(record)))
+        ledger.reject(line, f"{len(tokens)} tokens but {len(tags)} tags; give one tag per token", str(dict(record)))
         return None
     if not tokens:
         ledger.report.empty += 1
@@ -242,7 +242,7 @@ def _tagged(
         )
     if not all(isinstance(tag, int) and 0 <= tag < len(class_names) for tag in tags):
         ledger.reject(
-            line, f"a tag outside 0 to {len(class_names) - 1}; other numbers have no names", str(dict(record))
+            line, f"a tag outside 0 to {len(class_names) - 1}, so without a name; correct the number", str(dict(record))
         )
         return None
     return _without_blanks(tokens, [class_names[tag] for tag in tags], line, ledger)

@@ -53,7 +53,7 @@ def _paragraphs(line: int, record: Mapping[str, Any], ledger: Ledger) -> Iterato
             elif words and all(isinstance(each, str) and each for each in (*words, *tags)):
                 yield from from_tags(Tagged(ledger.doc, words, tags, [line] * len(words)), "bilou", ledger)
             else:
-                ledger.reject(line, 'expected tokens with "orth" and "ner"', str(sentence))
+                ledger.reject(line, 'expected tokens with "orth" and "ner"; add what is missing', str(sentence))
 
 
 def read_argilla(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
@@ -62,7 +62,7 @@ def read_argilla(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence
         status = str(record.get("status") or "").lower()
         text = _argilla_text(record, ledger)
         if text is None:
-            ledger.reject(line, 'expected a text under "text" or in "fields"', str(dict(record)))
+            ledger.reject(line, 'expected a text under "text" or in "fields"; add the text', str(dict(record)))
             continue
         answers = list(argilla_answers(record))
         if status == "discarded" and "fields" not in record:
@@ -149,7 +149,9 @@ def read_lighttag(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentenc
     for line, record in records:
         text, items = record.get("content"), record.get("annotations")
         if not isinstance(text, str) or not isinstance(items, list):
-            ledger.reject(line, 'expected "content" and a list under "annotations"', str(dict(record)))
+            ledger.reject(
+                line, 'expected "content" and a list under "annotations"; add what is missing', str(dict(record))
+            )
             continue
         found = _dicts(items)
         if any(each.get("correct") is not None for each in found):
@@ -204,7 +206,9 @@ def read_bioc(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
         borders = [(start := _number(part.get("offset")) or 0, start + len(text)) for text, part in parts]
         for first, last, each in placed:
             if not any(first < end and start < last for start, end in borders):
-                ledger.reject_span(line, "an annotation outside of all passages and sentences", str(each))
+                ledger.reject_span(
+                    line, "an annotation outside of all passages and sentences; correct its offset", str(each)
+                )
         ledger.doc = doc
 
 
@@ -228,7 +232,7 @@ def _passage(text: str, part: Mapping[str, Any], line: int, ledger: Ledger) -> I
             (_number(place.get("offset")), _number(place.get("length"))) for place in _dicts(each.get("locations"))
         ]
         if not kind or not places or any(start is None or length is None for start, length in places):
-            ledger.reject_span(line, "an annotation without a type and a location", str(each))
+            ledger.reject_span(line, "an annotation without a type and a location; add what is missing", str(each))
             lost.append((0, len(text)))
             continue
         fragments = tuple((a - offset, a - offset + n) for a, n in places if a is not None and n is not None)
