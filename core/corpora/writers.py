@@ -76,7 +76,8 @@ _Values = dict[str, object]
 _ENDING = re.compile(r"\.[A-Za-z]\w*")
 # A spreadsheet computes a cell that begins with one of these characters (OWASP, CSV injection).
 _CELL_START = re.compile(r"(^|;\s*+)(?=[=+\-@\t\r\n＝＋－＠])")
-
+# Matches the quote that `harmless` puts before such a character.
+_QUOTED_START = re.compile(r"(^|;\s*+)'(?=[=+\-@\t\r\n＝＋－＠])")
 
 CARD = "---\nconfigs:"  # beginning of the README.md of an exported folder
 MODEL_CARD = "---\n"  # beginning of the README.md of a model
@@ -257,6 +258,11 @@ def harmless(value: object) -> object:
     Text after a semicolon also gets a quote, because a German Excel separates cells by semicolons.
     """
     return _CELL_START.sub(r"\1'", value) if isinstance(value, str) else value
+
+
+def without_quote(cell: str) -> str:
+    """Return a cell of a .csv without the quotes that `harmless` put before formulas."""
+    return _QUOTED_START.sub(r"\1", cell)
 
 
 def _parquet(rows: Iterable[_Values], out: BinaryIO, columns: _Columns) -> int:

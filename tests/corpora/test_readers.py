@@ -193,6 +193,11 @@ def test_the_text_column_is_guessed_shown_and_chosen(tmp_path: Path) -> None:
         texts(path, text_column="body")
     bare = write(tmp_path / "bare.csv", "1,The first row is a sentence already.\n2,So is the second of them.\n")
     assert texts(bare)[0] == ["The first row is a sentence already.", "So is the second of them."]
+    rows = "The rent is due on Monday.,yes\nNo rent is due on Sunday.,no\n"
+    asked = write(tmp_path / "asked.csv", f"Text,Has the client signed the lease?\n{rows}")
+    assert texts(asked)[0] == ["The rent is due on Monday.", "No rent is due on Sunday."]
+    genre = write(tmp_path / "genre.csv", "text,The first of two texts to read.\nlist,The second of two texts.\n")
+    assert len(texts(genre)[0]) == 2
 
 
 def test_documents_are_split_on_request(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_every_export_format_has_every_row(tmp_path: Path) -> None:
     for ending in ("txt", "jsonl", "parquet", "csv"):
         path = tmp_path / "deep" / f"s.{ending}"
         assert write_selection(iter(ROWS), path) == len(ROWS)
-        assert [s.text.removeprefix("'") for s in read(path)] == TEXTS
+        assert [s.text for s in read(path)] == TEXTS
     folder = tmp_path / "deep"
     assert [json.loads(line) for line in (folder / "s.jsonl").read_text().splitlines()] == expected()
     assert pq.read_table(folder / "s.parquet").to_pylist() == expected()
@@ -98,6 +98,18 @@ def test_an_export_of_an_imported_export_keeps_every_column(home: Path, tmp_path
     ids = [sentence_id(f"Row {i} .") for i in range(3)]
     assert [list(row.values()) for row in rows] == [[mark, f"Row {i} .", str(i), mark] for i, mark in enumerate(ids)]
     assert further_names(["column_id", "id"]) == {"column_id": "column_id", "id": "column_column_id"}
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_an_imported_export_has_the_same_texts_and_values(ending: str, home: Path, tmp_path: Path) -> None:
+    asked = "Who has signed the old lease?"
+    texts = ("- The lessee pays; + 5% rent.", "'Rent' is due.", "The deposit; -- two rents.")
+    before = added(lines(tmp_path / "rows.jsonl", [{"text": text, "-client": "-", asked: "=Ann"} for text in texts]))
+    corpora.export(before.fingerprint, tmp_path / f"out.{ending}")
+    after = added(tmp_path / f"out.{ending}")
+    assert [each.text for batch in after.batches() for each in batch] == list(texts)
+    assert corpora.filter_values(after).keys() == {"id"}  # the other columns have one value
+    assert int(corpora.matching(after, {"-client": ["-"], asked: ["=Ann"]}).sum()) == len(texts)
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])

@@ -20,7 +20,16 @@ from core.corpora.formats.folders import COLUMN_SUFFIXES, is_brat
 from core.corpora.formats.ledger import NAMES, RECORDS, Fields, Ledger, ReadOptions, Record
 from core.corpora.formats.name_lists import ENDINGS
 from core.corpora.formats.other_tools import adapted, object_rows, refuse_by_ending, tool_of, why_refused
-from core.corpora.formats.rows import arrow_rows, arrow_schema, inline_rows, json_array, json_lines, looks_inline, table
+from core.corpora.formats.rows import (
+    TEXT_NAMES,
+    arrow_rows,
+    arrow_schema,
+    inline_rows,
+    json_array,
+    json_lines,
+    looks_inline,
+    table,
+)
 from core.corpora.formats.source import BLOCK_BYTES, PACKED, open_bytes, open_stream
 from core.corpora.formats.token_tables import Cells, cells_of, is_sentence_column, listed, listed_tags, tag_columns
 from core.errors import OptionsError, ReadError
@@ -28,10 +37,6 @@ from core.text.sentence import PLACE
 from core.text.words import clean
 
 HEAD = 200  # number of rows that are read to recognise a file
-_TEXT_NAMES = (
-    *("text", "sentence", "sentences", "content", "body"),
-    *("document", "paragraph", "abstract", "note", "review"),
-)
 # Maximum number of further columns, and maximum numbers of characters in their names and values.
 MOST_KEPT, LONGEST_NAME, LONGEST_VALUE = 20, 60, 100
 # Columns of labelled data, which are never kept as further columns.
@@ -203,7 +208,7 @@ def _text_table(
 def _single_words(column: str, rows: Sequence[Mapping[str, object]]) -> bool:
     """Return True if a column without a usual name has only names or numbers of rows, such as `doc-7`."""
     values = [value for row in rows if isinstance(value := row.get(column), str)]
-    return column.lower() not in _TEXT_NAMES and all(value.isascii() and " " not in value.strip() for value in values)
+    return column.lower() not in TEXT_NAMES and all(value.isascii() and " " not in value.strip() for value in values)
 
 
 def _usual_doc(columns: Sequence[str], used: Sequence[str] = ()) -> str | None:
@@ -432,7 +437,7 @@ def _of_argilla(row: Mapping[str, object]) -> bool:
 def guess_text_column(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str | None:
     """Return the column with a usual name, or else with the longest texts; None if no column has text with letters."""
     usual = {name.lower(): name for name in reversed(columns)}
-    for name in _TEXT_NAMES:
+    for name in TEXT_NAMES:
         if name in usual and any(isinstance(row.get(usual[name]), str) for row in rows):
             return usual[name]
 

@@ -33,11 +33,17 @@ from core.corpora.formats.source import (
     lines,
     open_stream,
 )
+from core.corpora.writers import without_quote
 from core.errors import EncodingError, ReadError, ResourceError
 from core.paths import opened
 from core.shown import count
 from core.text.tag_styles import UNTYPED
 
+# Usual names, in lower case, of a column with text.
+TEXT_NAMES = (
+    *("text", "sentence", "sentences", "content", "body"),
+    *("document", "paragraph", "abstract", "note", "review"),
+)
 # Number of lines that are read to recognise inline tags and marks.
 _LINES = 50
 # Minimum share of words with a tag, in lines with inline tags.
@@ -67,15 +73,15 @@ def table(
 ) -> Iterator[Record]:
     """Yield the rows of a CSV or TSV file. A quoted cell may have line breaks. Rows with unclosed quotes are rejected.
 
-    The first row names the columns. If it has a cell of five words or more, or a tag (O, B-PER), the first row is data,
-    and the columns are named 1, 2, ...
+    The first row usually names the columns: see `Heading`. In a table that Winnow wrote, the quotes that keep a
+    spreadsheet from reading a cell as a formula are removed.
     separator: None to guess it. gaps: True to yield an empty row for each empty line. In tables with one token per row,
     empty rows separate sentences.
     """
     rows = cells_of_rows(path, encoding, ledger, separator, gaps=gaps)
-    if first := next(rows, None):
-        head = Heading.of(*first, separator or "")
-        yield from _named(head, rows if head.line else chain([first], rows), ledger)
+    if first := list(islice(rows, 2)):
+        head = Heading.of(first, separator or "")
+        yield from _named(head, chain(first[1:] if head.line else first, rows), ledger)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +93,36 @@ class Heading:
     separator: str
 
     @classmethod
-    def of(cls, line: int, cells: Sequence[str], separator: str) -> Self:
-        """Return the heading of a table, from the line number and cells of its first row."""
-        if any(len(cell.split()) >= 5 or _TAG.fullmatch(cell.strip()) for cell in cells):
+    def of(cls, first: Sequence[tuple[int, Sequence[str]]], separator: str) -> Self:
+        """Return the heading of a table. first: (line, cells) of its first two rows.
+
+        The first row is data, and the columns are named 1, 2, ..., if it has a cell of five words or more, or a tag (O,
+        B-PER). It may have such a cell if another cell is the usual name of a column with text, and names one.
+        """
+        (line, cells), *second = first
+        names = [cell.strip() for cell in cells]
+        texts = zip(names, second[0][1] if second else (), strict=False)
+        named = any(name.lower() in TEXT_NAMES and _is_long(text) for name, text in texts)
+        if not named and not _is_own(names) and any(_is_long(name) or _TAG.fullmatch(name) for name in names):
             return cls([str(i + 1) for i in range(len(cells))], 0, separator)
-        return cls([cell.strip() for cell in cells], line, separator)
+        return cls(list(map(without_quote, names)) if _is_own(names) else names, line, separator)
 
 
 def heading(path: Path, encoding: str, separator: str | None) -> Heading:
     """Return the heading of a CSV or TSV file. separator: None to guess it."""
     with open_stream(path, encoding) as stream:
         source = _Pushback(lines(stream), separator or "")
-        line, cells = next(_table_rows(source, Ledger(ReadOptions()), gaps=False), (0, []))
-    return Heading.of(line, cells, source.separator)
+        first = list(islice(_table_rows(source, Ledger(ReadOptions()), gaps=False), 2))
+    return Heading.of(first or [(0, [])], source.separator)
+
+
+def _is_long(cell: str) -> bool:
+    return len(cell.split()) >= 5
+
+
+def _is_own(names: Sequence[str]) -> bool:
+    """Return True if a table's first columns are those of Winnow's exports."""
+    return list(names[:2]) == ["id", "text"]
 
 
 def rows_with_lines(rows: Iterable[Line], separator: str) -> Iterator[list[Line]]:
@@ -127,11 +150,12 @@ def rows_under(head: Heading, rows: Iterable[Line], ledger: Ledger) -> Iterator[
 
 
 def _named(head: Heading, rows: Iterable[tuple[int, list[str]]], ledger: Ledger) -> Iterator[Record]:
+    own = _is_own(head.names)
     for line, cells in rows:
         if not cells:
             yield line, {}
         elif len(cells) == len(head.names):
-            yield line, dict(zip(head.names, cells, strict=True))
+            yield line, dict(zip(head.names, map(without_quote, cells) if own else cells, strict=True))
         else:
             ledger.reject(
                 line, f"{count(len(cells), 'column')}, but the header has {len(head.names)}; {_QUOTE}", "\t".join(cells)
