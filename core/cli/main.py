@@ -3,7 +3,8 @@
     python -m core select --task T --domain D --strategy classifier --budget 20% --output S_C.txt --json
 
 Results go to stdout (with `--json`, one JSON object and nothing else), progress to stderr.
-Exit codes: 0 done, 1 a bug, 2 wrong input or arguments, or a red item of `check`, 130 cancelled.
+Exit codes: 0 done, 1 a bug, 2 wrong input or arguments, or a red item of `check`, 130 cancelled, also if the program
+that reads the output has ended.
 """
 
 import os
@@ -18,7 +19,7 @@ from core.assisting.cli import assist, skl
 from core.audit_log import asked_by
 from core.bias.cli import difficulty, frontier, rebuild, robustness
 from core.cli.examples import with_examples
-from core.cli.terminal import echo
+from core.cli.terminal import OutputClosed, echo, mute
 from core.dictionary.cli import dictionary
 from core.encoders.cli import encoders_group
 from core.errors import Cancelled, ConfigError, OptionsError, ProjectError, WinnowError
@@ -38,6 +39,7 @@ from core.tagging.cli import evaluate, finetune, list_errors, predict, pretrain,
 from core.zero_shot.cli import zero_shot
 
 SHARED = ("pretrain", "finetune")  # commands that torchrun can run in several processes
+_CANCELLED = 130  # the code that shells use after Ctrl-C: 128 + SIGINT
 COMMANDS = (
     samples,
     corpus,
@@ -190,6 +192,15 @@ def _by_flag(error: WinnowError) -> str:
 def run_main() -> int:
     """Run `main`, print its error if it fails, and return Winnow's exit code."""
     try:
+        return _status()
+    except OutputClosed:
+        mute()
+        return _CANCELLED
+
+
+def _status() -> int:
+    """Run `main`, print its error if it fails, and return Winnow's exit code. Errors: OutputClosed."""
+    try:
         with on_disk(given_home()):
             status = main.main(standalone_mode=False)
     except click.ClickException as error:
@@ -197,9 +208,11 @@ def run_main() -> int:
         error.show(whole)
         echo(*whole.getvalue().splitlines(), err=True)
         return 2
+    except OutputClosed:
+        raise
     except (Cancelled, KeyboardInterrupt, click.Abort):
         echo("cancelled", err=True)
-        return 130  # the code that shells use after Ctrl-C: 128 + SIGINT
+        return _CANCELLED
     except WinnowError as error:
         echo(_by_flag(error), err=True)
         if isinstance(error, OptionsError) and error.examples:

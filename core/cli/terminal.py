@@ -1,16 +1,21 @@
 """Output on the terminal: lines, JSON, the progress of a run, and its result."""
 
+import errno
 import json
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
+from io import StringIO
 from pathlib import Path
 
 import click
 
+from core.errors import Cancelled, ResourceError
 from core.experiment import deliver
 from core.experiment.words import Finding
+from core.files import disk_is_full
 from core.paths import home
 from core.projects import removals
 from core.projects.view import unreadable
@@ -32,12 +37,40 @@ def echo(*lines: str, err: bool = False, begin: str = "", end: str = "\n") -> No
     All output uses this function. err: True to print on stderr. begin, end: printed before and after the lines. They
     may have control characters, such as a carriage return that overwrites the previous line.
     """
-    click.echo(begin + "\n".join(map(shown, lines)) + end, nl=False, err=err)
+    with _printing(err=err):
+        click.echo(begin + "\n".join(map(shown, lines)) + end, nl=False, err=err)
 
 
 def echo_json(value: object) -> None:
     """Print a JSON value on one line of stdout."""
-    click.echo(shown_json(json.dumps(value, ensure_ascii=False)))
+    with _printing():
+        click.echo(shown_json(json.dumps(value, ensure_ascii=False)))
+
+
+def mute() -> None:
+    """Discard all further output. At its end, Python writes the rest of its buffers, which fails in a closed pipe."""
+    sys.stdout = sys.stderr = StringIO()
+
+
+class OutputClosed(Cancelled):
+    """The program that reads the output through a pipe, such as `head`, has ended."""
+
+
+@contextmanager
+def _printing(*, err: bool = False) -> Iterator[None]:
+    """Handle errors of printing. Errors: OutputClosed; ResourceError if the disk of stdout is full.
+
+    A run continues if its terminal was closed (EIO), as after `disown` and the end of an SSH session.
+    """
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise OutputClosed("the program that reads the output has ended.") from error
+    except OSError as error:
+        if not err and disk_is_full(error):
+            raise ResourceError("stdout: its disk is full; free some space there and try again.") from error
+        if not err and error.errno != errno.EIO:
+            raise
 
 
 class _Progress:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from core.cli.terminal import progress
+from core.cli.terminal import echo, progress
 from core.corpora.corpus import Corpus
-from core.errors import InputError
+from core.errors import InputError, ResourceError
 from core.importing import view as corpora
 from core.importing.add import proposed_name
 from core.importing.result import AddResult
@@ -308,6 +308,26 @@ def test_cancelling_exits_130(command: Command, piles: tuple[Path, Path], monkey
     words = ("select", "--task", piles[0], "--domain", piles[1], "--strategy", "ngram-perplexity", "--json")
     assert command(*words)[0] == 130
     monkeypatch.undo()
+
+
+def test_a_closed_pipe_cancels_a_run_and_a_closed_terminal_does_not(
+    command: Command, piles: tuple[Path, Path], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(number: int) -> Callable[..., None]:
+        def write(*_: object, **__: object) -> None:
+            raise OSError(number, "")
+
+        return write
+
+    monkeypatch.setattr("sys.stdout", sys.stdout)  # `run_main` replaces them
+    monkeypatch.setattr("sys.stderr", sys.stderr)
+    for number, code, state in ((errno.EPIPE, 130, "cancelled"), (errno.EIO, 0, "succeeded")):
+        monkeypatch.setattr("click.echo", fails(number))
+        assert command("corpus", "add", piles[0])[0] == code
+        assert store().list("add")[0].state().state == state
+    monkeypatch.setattr("click.echo", fails(errno.ENOSPC))
+    with pytest.raises(ResourceError, match="stdout: its disk is full"):
+        echo("a result")
 
 
 def test_samples_fill_only_empty_roles(command: Command, piles: tuple[Path, Path]) -> None:
