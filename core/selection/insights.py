@@ -172,12 +172,16 @@ def side_examples(choice_id: str, other: str, side: Side, n: int = 8) -> list[Sc
 
 
 @kept_per_home(4)
-def _free(run_id: str, keep: tuple[str, ...]) -> tuple[IntArray, IntArray]:
-    """Return two arrays of D_C's scored rows, best first: rows that may be selected, and rows that a flag withholds."""
+def _free(run_id: str, keep: tuple[str, ...], *, by_score: bool) -> tuple[IntArray, IntArray]:
+    """Return two arrays of D_C's scored rows, best first: rows that may be selected, and rows that a flag withholds.
+
+    by_score: True to sort by score alone, even if diversity changed the order.
+    """
     about = scored(run_id)
+    order = ranking(about.scores.values, about.scores.prefer) if by_score else about.order
     bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in withheld_flags(keep)))
-    free = (about.audit.mask[about.order] & bits) == 0
-    return about.order[free], about.order[~free]
+    free = (about.audit.mask[order] & bits) == 0
+    return order[free], order[~free]
 
 
 @kept_per_home(32)
@@ -196,7 +200,9 @@ def examples(
     for all rows.
     """
     run_id = run_of(choice_id).id
-    taken, (free, flagged) = chosen.rows, _free(run_id, tuple(keep))
+    # A threshold selects the first rows by score, also after diversity.
+    by_score = chosen.budget.unit == "threshold"
+    taken, (free, flagged) = chosen.rows, _free(run_id, tuple(keep), by_score=by_score)
     if inside is not None:
         taken, free, flagged = (rows[inside[rows]] for rows in (taken, free, flagged))
     k = len(taken)

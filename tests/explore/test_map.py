@@ -414,7 +414,10 @@ def test_threshold_of_a_diverse_selection_takes_exactly_the_sentences_that_reach
     by_score = ranking(scored.scores.values, scored.scores.prefer)
     best = by_score[np.isin(by_score, scored.eligible(FLAGS))][:n]
     selections.keep_budget(diverse, selections.budget_in(diverse, "threshold"))
-    assert sorted(selections.chosen(diverse).rows) == sorted(best)
+    chosen = selections.chosen(diverse)
+    assert sorted(chosen.rows) == sorted(best)
+    shown = insights.examples(diverse, chosen, (), "borderline")
+    assert [row["selected"] for row in shown] == [row["row"] in best for row in shown] == [True] * 4 + [False] * 4
 
 
 def test_health_counts_tokens_coverage_and_new_entities(select: str, seal: Seal) -> None:
