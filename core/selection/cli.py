@@ -98,7 +98,10 @@ def select(
     def write(run: Run, output: str) -> Mapping[str, str]:
         config = run.manifest.config
         with remote.outgoing(output) as path:
-            selections.export(run.id, config["budget"], config["keep"], path, format)
+            # Without hand edits, so that the file has the sentences that the printed result counts.
+            selections.export(run.id, config["budget"], config["keep"], path, format, edited=False)
+        if changes := selections.edits(run.id):
+            echo(f"note: the file is without hand edits ({changes}); `export {run.id}` writes them", err=True)
         return {"output": remote.named(output)}
 
     finish(runs.execute("select", options, progress, run_anyway=run_anyway), as_json, output, write)

@@ -280,10 +280,13 @@ class Scored:
         k = len(chosen.rows)
         return eligible[max(k - n, 0) : k], eligible[k : k + n]
 
-    def export(self, chosen: Selection, path: Path, run_id: str, edits: Edits, format: Format | None = None) -> None:
+    def export(
+        self, chosen: Selection, path: Path, run_id: str, edits: Edits | None, format: Format | None = None
+    ) -> None:
         """Write S_C as txt, jsonl, parquet or csv, or into a folder that `datasets.load_dataset` reads.
 
-        edits: hand edits that `chosen` contains, for the card of a folder. format: default is that of the suffix.
+        edits: hand edits that `chosen` contains, for the card of a folder; None for none. format: default is that of
+        the suffix.
         Errors: ConfigError for an unknown suffix, and for a folder with another README.md; PathError if the file
         cannot be written.
         """

@@ -261,12 +261,21 @@ def _seal(choice_id: str, budget: str, keep: Sequence[str]) -> Corpus:
 
 
 @exporting
-def export(choice_id: str, budget: str, keep: Sequence[str], path: Path, format: Format | None = None) -> Path:
-    """Write the selection with its hand edits as txt, jsonl, parquet, csv, or a folder for `datasets`.
+def export(
+    choice_id: str,
+    budget: str,
+    keep: Sequence[str],
+    path: Path,
+    format: Format | None = None,
+    *,
+    edited: bool = True,
+) -> Path:
+    """Write the selection, with its hand edits if `edited`, as txt, jsonl, parquet, csv, or a folder for `datasets`.
 
     format: default is the format of the path's suffix. Errors: ConfigError, PathError.
     """
-    scored(choice_id).export(chosen(choice_id, budget, keep), path, choice_id, edits(choice_id), format)
+    selection, changes = chosen(choice_id, budget, keep, edited=edited), edits(choice_id) if edited else None
+    scored(choice_id).export(selection, path, choice_id, changes, format)
     return path
 
 
@@ -295,9 +304,9 @@ def command(choice_id: str, output: str, format: str) -> str:
     options = {**run.manifest.config, "budget": now.budget}
     words = ["--output", output, *(["--format", format] if format == "folder" else [])]
     reordered = now.budget != run.manifest.config["budget"] and _ranks_by_budget(options)
-    with suppress(CorpusError):  # raised if a corpus was removed, and `select` would fail too
-        there = runs.finished("select", options)
-        if now.first and not reordered and not edits(choice_id) and not (there and edits(there.id)):
+    with suppress(CorpusError):
+        runs.finished("select", options)  # raises an error if a corpus was removed, because `select` would fail too
+        if now.first and not reordered and not edits(choice_id):
             return f"{commands.command('select', options)} {shlex.join(words)}"
     begins = ["python", "-m", "core", *projects.option(), "export", choice_id, "--budget", now.budget]
     return shlex.join([*begins, *words])

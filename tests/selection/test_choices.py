@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,7 @@ from core.results import Scores, Selection
 from core.selection import choices, insights
 from core.selection import view as selections
 from core.selection.choice import EDITS, append_edit, edits_spoilt, read_edits
+from core.shown_command import command as shown_command
 from tests import finished
 from tests.conftest import Seal, sealer
 from tests.homes import Homes, Names, done
@@ -291,6 +293,18 @@ def test_choice_commands_list_edit_compare_export_and_remove(
     corpora.set_role("domain", None)
     store().remove(select)
     assert "there is none from the corpora in use" in command("choice", "show")
+
+
+def test_select_command_writes_the_sentences_that_it_counts(
+    select: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    selections.edit(select, "remove", np.array(rows(select)[:3]))
+    words = shlex.split(shown_command("select", runs.get(select).manifest.config))[3:]
+    monkeypatch.setattr(sys, "argv", ["core", *words, "--output", str(tmp_path / "S_C.txt"), "--json"])
+    assert run_main() == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["selected"] == len((tmp_path / "S_C.txt").read_text().splitlines()) == 10
+    assert f"(0 added and 3 removed by hand); `export {select}` writes them" in err
 
 
 def test_pretrain_command_accepts_a_selection_by_name(
