@@ -93,13 +93,21 @@ EXAMPLES = {
     "doctor": "doctor",
     "key": "key",
 }
-ANYWHERE = "--home, --project, --device and --on can be given before or after the command."
+_ANYWHERE = ("--home", "--project", "--device", "--on")  # options of the program that may also follow a command
 
 
 def with_examples(command: click.Command, name: str = "") -> None:
     """Add an example to the end of the help of a command, and of each of its subcommands. name: full command name."""
     if example := EXAMPLES.get(name):
-        command.epilog = f"\b\nExample:\n  {CORE} {example}\n\n{ANYWHERE}"
+        command.epilog = f"\b\nExample:\n  {CORE} {example}\n\n{_anywhere(command if name else None)}"
     if isinstance(command, click.Group):
         for below, child in command.commands.items():
             with_examples(child, f"{name} {below}".strip())
+
+
+def _anywhere(command: click.Command | None) -> str:
+    """Say which options of the program may follow a command. None: the program itself."""
+    own = {flag for param in (command.params if command else ()) for flag in param.opts}
+    *flags, last = (flag for flag in _ANYWHERE if flag not in own)
+    text = f"{', '.join(flags)} and {last} can be given before or after the command."
+    return f"{text} To choose the project, give --project NAME before the command." if "--project" in own else text

@@ -62,6 +62,16 @@ def test_every_help_ends_with_a_valid_example() -> None:
         assert (empty, rest) == ([], []), name
 
 
+def test_help_says_which_options_of_the_program_may_follow_a_command() -> None:
+    for name, shown in commands():
+        options = [word for option in ("--home", "--project", "--device", "--on") for word in (option, "value")]
+        words = _own_first(main, [*name.split(), *options])
+        moved = words[: words.index(name.split()[0])] if name else words
+        said = re.search(r"(--home[^.]*) can be given before or after", " ".join(help_of(shown).split()))
+        assert said
+        assert re.findall("--[a-z]+", said[1]) == [word for word in moved if word.startswith("--")], name
+
+
 def test_help_shows_types_and_defaults_without_python_syntax() -> None:
     everything = {name: help_of(command) for name, command in commands()}
     for name, text in everything.items():
