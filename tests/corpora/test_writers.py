@@ -110,6 +110,9 @@ def test_an_imported_export_has_the_same_texts_and_values(ending: str, home: Pat
     assert [each.text for batch in after.batches() for each in batch] == list(texts)
     assert corpora.filter_values(after).keys() == {"id"}  # the other columns have one value
     assert int(corpora.matching(after, {"-client": ["-"], asked: ["=Ann"]}).sum()) == len(texts)
+    if ending == "csv":  # a file of another program keeps its quotes
+        (tmp_path / "other.csv").write_text("id,text\n1,'- The lessee pays the rent.\n", encoding="utf-8")
+        assert [each.text for each in read(tmp_path / "other.csv")] == ["'- The lessee pays the rent."]
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])

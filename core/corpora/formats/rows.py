@@ -37,7 +37,9 @@ from core.corpora.writers import without_quote
 from core.errors import EncodingError, ReadError, ResourceError
 from core.paths import opened
 from core.shown import count
+from core.text.sentence import sentence_id
 from core.text.tag_styles import UNTYPED
+from core.text.words import clean
 
 # Usual names, in lower case, of a column with text.
 TEXT_NAMES = (
@@ -121,8 +123,14 @@ def _is_long(cell: str) -> bool:
 
 
 def _is_own(names: Sequence[str]) -> bool:
-    """Return True if a table's first columns are those of Winnow's exports."""
+    """Return True if a table's first columns are named as in Winnow's exports."""
     return list(names[:2]) == ["id", "text"]
+
+
+def _restored(cells: list[str]) -> list[str]:
+    """Return the cells of a row that Winnow wrote, which its id shows, without the quotes against formulas."""
+    restored = list(map(without_quote, cells))
+    return restored if cells[0] == sentence_id(clean(restored[1])) else cells
 
 
 def rows_with_lines(rows: Iterable[Line], separator: str) -> Iterator[list[Line]]:
@@ -155,7 +163,7 @@ def _named(head: Heading, rows: Iterable[tuple[int, list[str]]], ledger: Ledger)
         if not cells:
             yield line, {}
         elif len(cells) == len(head.names):
-            yield line, dict(zip(head.names, map(without_quote, cells) if own else cells, strict=True))
+            yield line, dict(zip(head.names, _restored(cells) if own else cells, strict=True))
         else:
             ledger.reject(
                 line, f"{count(len(cells), 'column')}, but the header has {len(head.names)}; {_QUOTE}", "\t".join(cells)
