@@ -105,8 +105,10 @@ def test_long_empty_nested_and_nan_values_are_left_out(home: Path, tmp_path: Pat
     [[kept]] = added(path).batches()
     assert dict(kept.columns) == {"half": "ab", "kept": "two words", "date": "2020-01-02"}
     many = {"text": "One two three .", **{f"c{i}": str(i) for i in range(MOST_KEPT + 9)}}
-    [[kept]] = added(lines(tmp_path / "many.jsonl", [many])).batches()
+    run = runs.execute("add", {"path": str(lines(tmp_path / "many.jsonl", [many]))})
+    [[kept]] = corpora.find(str(run.result()["corpus"])).batches()
     assert [name for name, _ in kept.columns] == [f"c{i}" for i in range(MOST_KEPT)]
+    assert "Left out: c20, c21, c22, c23, c24, c25, c26, c27, c28." in " ".join(runs.state(run.id).notes)
     dates = {"text": "One two three .", "day": date(2020, 1, 2), "hour": datetime(2020, 1, 2, 3)}
     pq.write_table(pa.Table.from_pylist([dates]), tmp_path / "rows.parquet")
     [[kept]] = added(tmp_path / "rows.parquet").batches()

@@ -39,6 +39,7 @@ from core.text.words import clean
 HEAD = 200  # number of rows that are read to recognise a file
 # Maximum number of further columns, and maximum numbers of characters in their names and values.
 MOST_KEPT, LONGEST_NAME, LONGEST_VALUE = 20, 60, 100
+LISTED = 10  # maximum number of left out columns that a note names
 # Columns of labelled data, which are never kept as further columns.
 _IDLE = frozenset({"text", "tokens", "spans", "entities", "label", "labels", "answer"})
 LONGEST_FILE = 255  # maximum number of characters of a file name in all file systems
@@ -61,7 +62,8 @@ class FileKind:
     format: a value of `ledger.Format`. container: how the file stores rows, see `_container`. columns: names of the
     columns, () without columns. placed: True if rows name the file, and perhaps the page, from which their text
     comes. others: names of further columns to keep, at most `MOST_KEPT`. cells: columns of tokens and tags in a table
-    of labelled tokens, None for any other file. fields: fields of labelled rows that have no usual name.
+    of labelled tokens, None for any other file. fields: fields of labelled rows that have no usual name. left_out:
+    names of further columns that are not kept because there are more than `MOST_KEPT`.
     """
 
     format: str
@@ -75,6 +77,16 @@ class FileKind:
     others: tuple[str, ...] = ()
     cells: Cells | None = None
     fields: Fields = field(default_factory=Fields)
+    left_out: tuple[str, ...] = ()
+
+    def notes(self) -> Iterator[str]:
+        """Yield a note for the user if columns are left out."""
+        if self.left_out:
+            more = f" and {n} more" if (n := len(self.left_out) - LISTED) > 0 else ""
+            yield (
+                f"At most {MOST_KEPT} further columns are kept. Left out: {', '.join(self.left_out[:LISTED])}{more}. "
+                "To keep one of these, delete other columns from the file."
+            )
 
 
 def suffix(path: PurePath) -> str:
@@ -150,8 +162,10 @@ def kind_of(path: Path, options: ReadOptions) -> FileKind:
         cells = cells_of(path.name, columns, rows, options)
     if cells:
         named = (None, options.doc_column or _usual_doc(columns, cells.used), options.group_column)
-        others = _others(rows, *_IDLE, *cells.used, *named)
-        return FileKind("hf", container, options.encoding, tuple(columns), *named, False, others, cells)
+        others, left_out = _others(rows, *_IDLE, *cells.used, *named)
+        return FileKind(
+            "hf", container, options.encoding, tuple(columns), *named, False, others, cells, left_out=left_out
+        )
     rows = [row for row in rows if row]  # empty rows matter only in a table with one token per row
     placed = any("file" in part for row in rows for part in _parts(row))
     if shape == "labelstudio" and (reason := why_no_spans(rows)):
@@ -159,8 +173,10 @@ def kind_of(path: Path, options: ReadOptions) -> FileKind:
     if shape:
         asked = (options.text_column, options.doc_column or _usual_doc(columns), options.group_column)
         fields = fields_of(path.name, shape, rows)
-        others = _others(rows, *_IDLE, *asked, fields.text, *(PLACE if placed else ()))
-        return FileKind(shape, container, options.encoding, tuple(columns), *asked, placed, others, None, fields)
+        others, left_out = _others(rows, *_IDLE, *asked, fields.text, *(PLACE if placed else ()))
+        return FileKind(
+            shape, container, options.encoding, tuple(columns), *asked, placed, others, None, fields, left_out
+        )
     return _text_table(path, container, columns, rows, options, placed=placed)
 
 
@@ -201,8 +217,8 @@ def _text_table(
         )
     named = (text_column, options.doc_column or _usual_doc(columns, (text_column,)), options.group_column)
     placed = placed and text_column not in PLACE
-    others = _others(rows, *named, *(PLACE if placed else ()))
-    return FileKind(name, container, options.encoding, tuple(columns), *named, placed, others)
+    others, left_out = _others(rows, *named, *(PLACE if placed else ()))
+    return FileKind(name, container, options.encoding, tuple(columns), *named, placed, others, left_out=left_out)
 
 
 def _single_words(column: str, rows: Sequence[Mapping[str, object]]) -> bool:
@@ -250,8 +266,8 @@ def _short(text: str) -> str:
     return words if len(words) <= LONGEST_VALUE else ""
 
 
-def _others(rows: Sequence[Mapping[str, object]], *used: str | None) -> tuple[str, ...]:
-    """Return the further columns of a file that are not in `used`, in the file's order.
+def _others(rows: Sequence[Mapping[str, object]], *used: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the further columns of a file that are not in `used`, in the file's order: those to keep, and the others.
 
     A column that is empty in all of `rows` is kept too, because it may have values in later rows. If there are more
     than `MOST_KEPT` columns, empty ones are left out first.
@@ -261,7 +277,7 @@ def _others(rows: Sequence[Mapping[str, object]], *used: str | None) -> tuple[st
     short = [name for name in kept if any(values_in(row, (name,)) for row in rows)]
     empty = [name for name in kept if all(_is_empty(part.get(name)) for row in rows for part in _parts(row))]
     chosen = {*islice((*short, *empty), MOST_KEPT)}
-    return tuple(name for name in kept if name in chosen)
+    return tuple(name for name in kept if name in chosen), tuple(short[MOST_KEPT:])
 
 
 def _is_empty(value: object) -> bool:

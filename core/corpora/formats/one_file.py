@@ -123,6 +123,7 @@ _FILES: dict[str, Callable[[Path, Ledger], Iterator[Sentence]]] = {
 def sentences_of(file: Path, kind: FileKind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
     """Yield the sentences of a file. scheme: label scheme of its tags, if it has any."""
     ledger.fields = kind.fields
+    ledger.note(kind.notes())
     if kind.container == "document":
         return read_document(file, kind.format, ledger)
     sentences = _of_lines_or_rows(file, kind, scheme, ledger)
