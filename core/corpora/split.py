@@ -6,9 +6,9 @@ without case, an opening mark, or an item's letter in brackets. 。！？ always
 
 A full stop does not end a sentence
 - after a title or a reference word (Dr. Sec. Fig. v. vs. cf. e.g. bzw. Sr. ...), or after a word with its number (No.
-  4, Art. 5, Ziff. 3, temp. 37.2);
-- after single letters (J. Smith, U.S. Army), unless the letter is a label (Annex A.) or a common opener follows: a word
-  that often begins a sentence (U.S. The ...);
+  4, Art. 5, Ziff. 3, Hauptstr. 5, temp. 37.2);
+- after single letters (J. Smith, J.-P. Martin, U.S. Army), unless the letter is a label (Annex A.) or a common opener
+  follows: a word that often begins a sentence (U.S. The ...);
 - after a dosage abbreviation (b.i.d.), unless a capital follows;
 - after Inc. Ltd. etc. a.m. and similar abbreviations, unless a common opener follows;
 - after a number at the start or after a colon (1. The patient; Diagnosis: 1. Anemia);
@@ -31,7 +31,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 _WORD = re.compile(r"[^\s(\[{\"'“‘«„]*\Z")
-_INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]\Z")
+_INITIALS = re.compile(r"(?:[^\W\d_]\.-?)*[^\W\d_]\Z")
 _ENUMERATION = re.compile(r"\(?(?:\d{1,3}(?:\.\d{1,3})*|[ivxIVX]{1,5})\)?\Z")
 _INITIAL_NEXT = re.compile(r"[^\W\d_]\.")
 _NUMBERED = re.compile(r"[\d§(]|[IVXLC]+\b")
@@ -49,13 +49,13 @@ _NEVER = _words("""
     mts n.b nos nr nrn núm núms obs op.cit p par para paras pars pg pgs ph pl pp pres prof profa proc prop pt rd ref
     refs rep resp rev rs sec secs sect sen sgt sig sr sra sras srta sog sres st sta ste sto supp suppl tab tel u.a
     urt v var vgl viz vol vols vs z.b av bspw civ crim dipl dña entspr evtl exkl fr frl geb ggf ggfs jur lat phil
-    zzgl
+    zzgl avv dhr dott ee mevr
 """)
 # A full stop after these words ends a sentence ("state of the art. The"), unless a number, § or a bracket follows
 # ("Art. 5", "Art. IV").
 _BEFORE_NUMBER = _words("""
-    abd ap apdo app apps apt art az bl buchst cláus cr creat div encl encls exh fol fols hb hct krea lit no nota pág
-    págs plt randnr rdnr reg regs rn rz segm tab temp wbc ziff
+    abd ap apdo app apps apt art az bl buchst cir cláus cr creat div encl encls exh fol fols hb hct krea lit no nota
+    pág págs plt randnr rdnr reg regs rn rz segm tab temp wbc ziff
 """)
 # A single letter after one of these words is a label, not an initial: "Annex A.", "letra b."
 _LETTERED = _words("""
@@ -75,7 +75,8 @@ _ORDINAL = _words("""
 # A full stop after these abbreviations ends a sentence only if a common opener (see `_OPENERS`) follows.
 _MAYBE = _words("""
     a.m abs ave bros co corp dec esq etc feb inc jan jr jul jun ltd ltda llc mar apr aug sep sept oct nov mio mrd
-    p.m pty plc s.a s.p.a s.l sq ud uds usw usf approx aprox avg min hr hrs wk wks yr yrs mo mos tabl inj
+    p.m pty plc s.a s.p.a s.l sq ud uds usw usf approx aprox avg min hr hrs wk wks yr yrs mo mos tabl inj déc févr janv
+    juil uu
 """)
 _OPENERS = _words("""
     a after all although an and as at because before both but by during each for from he her here his however i if
@@ -137,8 +138,8 @@ def _ends_by_word(text: str, start: int, match: re.Match[str], following: str) -
     before = text[low : match.start() - len(word)].rstrip()
     first_word = re.split(r"\W", following, maxsplit=1)[0].lower()
     opener = first_word in _OPENERS and not _INITIAL_NEXT.match(following)  # "A." is an initial, not an article
-    lowered = word.lower()
-    if lowered in _BEFORE_NUMBER:
+    lowered = word.lower().rpartition(".-")[2]  # "ing" of "Dipl.-Ing."
+    if lowered in _BEFORE_NUMBER or lowered.endswith("str"):  # "Hauptstr. 5", "Berliner Str. 5"
         return not _NUMBERED.match(match["next"])
     if lowered in _NEVER or lowered in _DOSES:
         return (lowered in _DOSES or (lowered in ("max", "ex") and opener)) and following[:1].isupper()

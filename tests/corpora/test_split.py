@@ -22,6 +22,9 @@ KEPT_WHOLE = [
     "Visit www.example.org or mail a.b@c.de now.",
     "Das gilt gem. § 3 Abs. 2 Nr. 4, z.B. für Dr. Müller.",
     "El Sr. García vive en la Av. Mayor.",
+    "Dipl.-Ing. H.-P. Maier wohnt in der Hauptstr. 5, nicht am Platz.",
+    "Né le 3 janv. 1970, M. J.-P. Martin vit aux EE. UU. depuis 2019.",
+    "See Smith v. Jones, 123 F.3d 456 (9th Cir. 1997).",
 ]
 CUT = [
     ["He left at 5 p.m. The nurse stayed.", "He left at 5 p.m.", "The nurse stayed."],
@@ -37,6 +40,7 @@ CUT = [
     ["राम आया। वह गया।", "राम आया।", "वह गया।"],
     ["Heading\n\nText here. More\nof it.", "Heading", "Text here.", "More\nof it."],
     ["The answer is no. The court agreed.", "The answer is no.", "The court agreed."],
+    ["Er wohnt in der Hauptstr. Der Garten ist groß.", "Er wohnt in der Hauptstr.", "Der Garten ist groß."],
     ["He was fine. 40 doses followed.", "He was fine.", "40 doses followed."],
 ]
 
