@@ -286,6 +286,19 @@ def test_a_part_of_a_corpus_is_made_on_the_page_and_becomes_the_domain_corpus(ho
     assert corpora.roles()["task"] == corpora.roles()["domain"]
 
 
+def test_the_command_of_a_part_is_shown_unless_the_part_was_imported_before(home: Path, tmp_path: Path) -> None:
+    rows = [{"text": text, "year": str(2019 + i % 3)} for i, text in enumerate(unlike(12))]
+    for name, kept in (("notes", rows), ("old", rows[::3])):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, kept)), encoding="utf-8")
+    notes = str(add(tmp_path / "notes.jsonl").result()["corpus"])
+    add(tmp_path / "old.jsonl")
+    app = opened("pages/1_Corpora.py", {"corpora.filter.corpus": notes, "corpora.filter.command": True})
+    for year, command in (("2020", ["python -m core corpus filter notes --where year=2020"]), ("2019", [])):
+        app.multiselect(key=f"corpora.filter.{notes}.year").set_value([year])
+        press(app, "corpora.filter.start")
+        assert [code.value for code in app.code if "filter" in code.value] == command
+
+
 def test_the_report_of_a_removed_corpus_leaves_the_rest_of_the_page(seal: Seal, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("One two three .\nFour five six .\n")
     run = add(tmp_path / "notes.txt")

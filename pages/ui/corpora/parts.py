@@ -74,4 +74,5 @@ def _made(mark: str) -> None:
             if pressed(f"Use it as {ROLES[role].word}", f"corpora.filter.{role}", icon=":material/check:"):
                 corpora.set_role(role, mark)
                 st.rerun()
-    same_command("corpora.filter.command", commands.filter_command(made))
+    if "where" in made.origin:  # missing if a corpus of the same sentences was imported before
+        same_command("corpora.filter.command", commands.filter_command(made))
