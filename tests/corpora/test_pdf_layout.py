@@ -160,3 +160,9 @@ def test_a_million_equal_characters_take_linear_time(text: str) -> None:
     started = time.monotonic()
     restored(text)
     assert time.monotonic() - started < 20
+
+
+def test_letters_of_a_script_from_right_to_left_are_reported() -> None:
+    [remark] = read_pdf(io.BytesIO(pdf_mapped(["\x01\x01\x01 and more"], 1, "05D0")), "a.pdf").remarks
+    assert remark.startswith("3 letters of a script from right to left, which are probably in the wrong order")
+    assert not read_pdf(io.BytesIO(pdf_mapped(["\x01\x01\x01 and more"], 1, "03B1")), "a.pdf").remarks

@@ -27,6 +27,8 @@ _HOLE = "\ufffd\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 _HOLES = re.compile(f"[{_HOLE}]")
 _RUN = re.compile(rf"[\w{_HOLE}]+")
 _WORD, _LETTER = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_]")
+# Scripts from right to left: Hebrew, Arabic, Syriac, Thaana and N'Ko, with presentation forms of the first two.
+_LEFTWARDS = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 MAX_PAGES = 5_000
 # Characters that PDFium returns if a word is divided at the end of a line.
 _HYPHENS = "\x02\ufffe\xad"
@@ -158,6 +160,12 @@ def read_pdf(file: BinaryIO, name: str, most: int | None = None) -> Extract:
     extract = laid_out(pages)
     extract.pages = len(pages)
     restore(extract)
+    if n := sum(len(_LEFTWARDS.findall(each.text)) for each in extract.paragraphs):
+        # PDFs store such letters in different orders, and lines are put together from left to right.
+        extract.remarks.append(
+            f"{n:,} letters of a script from right to left, which are probably in the wrong order; import the document "
+            "as .docx, .html or .txt instead"
+        )
     return extract
 
 
