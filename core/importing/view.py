@@ -18,7 +18,7 @@ from core.corpora import preview as previews
 from core.corpora import readers
 from core.corpora import roles as stored_roles
 from core.corpora.checks import Check
-from core.corpora.columns import column_names, kept_names, kept_values, value_names
+from core.corpora.columns import column_names, kept_names, kept_values, unique, value_names
 from core.corpora.corpus import Corpus
 from core.corpora.formats.folders import listing
 from core.corpora.formats.ledger import NAMES, Format
@@ -319,6 +319,17 @@ def _filter_values(fingerprint: str) -> Mapping[str, Mapping[str, int]]:
         if counts and len(counts) <= MOST_VALUES and max(counts.values()) < len(corpus):
             found[name] = dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
     return found
+
+
+def long_columns(corpus: Corpus) -> Sequence[str]:
+    """Return the columns that `filter_values` leaves out because they have more than MOST_VALUES values."""
+    return _long_columns(corpus.fingerprint)
+
+
+@kept_per_home(8)
+def _long_columns(fingerprint: str) -> Sequence[str]:
+    corpus = library().find(fingerprint)
+    return [name for name in column_names(corpus) if len(set(unique(corpus, name)) - {None}) > MOST_VALUES]
 
 
 def matching(corpus: Corpus, where: Mapping[str, Sequence[str]]) -> BoolArray:

@@ -97,6 +97,18 @@ def test_filter_without_a_value_scores_everything_and_one_without_sentences_is_r
         assert any("no column for this" in info.value for info in app.info)
 
 
+def test_columns_with_too_many_values_are_named(domain: str, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpora, "MOST_VALUES", 2)
+    app = opened(SELECTION, {"selection.part": True})
+    assert [field.label for field in app.multiselect if field.key.startswith("selection.part")] == ["Document", "kind"]
+    assert "Not listed, because of more than 2 values: year." in texts(app)
+    many = seal([replace(row(i), doc=f"lease {i}", columns=()) for i in range(60)], "many")
+    corpora.set_role("domain", many.fingerprint)
+    app = opened(SELECTION, {"selection.part": True})
+    assert "Not listed, because of more than 2 values: Document." in texts(app)
+    assert "no column for this" not in texts(app)
+
+
 def test_data_check_of_the_filtered_corpus_shows_after_a_refused_start(
     domain: str, started: list[Mapping[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from core import shown_command as commands
+from core.corpora.corpus import Corpus
 from core.importing import view as corpora
 from core.importing.result import ROLES
 from core.shown import count
@@ -13,7 +14,9 @@ from pages.ui.widgets import corpus_picker, plain, pressed, same_command, submit
 
 MADE = "corpora.filter.made"  # session key: fingerprint of the corpus that this form made last
 TITLES = {"doc": "Document", "file": "File", "group": "Group"}
-NO_COLUMN = "This corpus has no column for this: its import kept no document, file, group or other column."
+NO_COLUMN = (
+    "This corpus has no column for this: its import kept no document, file, group or other column with several values."
+)
 
 
 def parts() -> None:
@@ -33,9 +36,8 @@ def parts() -> None:
 
 def _form(corpus: str) -> None:
     source = corpora.find(corpus)
-    columns = corpora.filter_values(source)
+    columns = filter_columns(source)
     if not columns:
-        st.info(NO_COLUMN)
         return
     with st.form("corpora.filter.form", border=False):
         where = value_fields(columns, f"corpora.filter.{corpus}")
@@ -46,6 +48,20 @@ def _form(corpus: str) -> None:
         with guard():
             st.session_state[MADE] = corpora.filtered(source, where).fingerprint
             st.rerun()
+
+
+def filter_columns(source: Corpus) -> Mapping[str, Mapping[str, int]]:
+    """Return {column: {value: number of sentences}} of the columns to filter by, and say which ones are left out."""
+    columns, long = corpora.filter_values(source), corpora.long_columns(source)
+    if long:
+        names = ", ".join(TITLES.get(name, name) for name in long)
+        st.caption(
+            f"Not listed, because of more than {count(corpora.MOST_VALUES, 'value')}: {plain(names)}. The command line "
+            "filters by any value: `corpus filter CORPUS --where COLUMN=VALUE`."
+        )
+    elif not columns:
+        st.info(NO_COLUMN)
+    return columns
 
 
 def value_fields(columns: Mapping[str, Mapping[str, int]], prefix: str) -> dict[str, list[str]]:

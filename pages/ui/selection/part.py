@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.importing import view as corpora
 from core.shown import count
-from pages.ui.corpora.parts import NO_COLUMN, value_fields
+from pages.ui.corpora.parts import filter_columns, value_fields
 
 LABEL = "Only some documents, years, or clients"
 HELP = "Filters by the columns that were kept at import. Other sentences of the domain corpus are not scored."
@@ -16,9 +16,8 @@ def part(domain: str) -> dict[str, list[str]]:
     if not domain or not st.toggle(LABEL, key="selection.part", help=HELP):
         return {}
     source = corpora.find(domain)
-    columns = corpora.filter_values(source)
+    columns = filter_columns(source)
     if not columns:
-        st.info(NO_COLUMN)
         return {}
     where = value_fields(columns, f"selection.part.{domain}")
     if where:
