@@ -257,6 +257,11 @@ def list_errors(
         raise ConfigError(f"kind: {', '.join(sorted(unknown))} is unknown; choose from {', '.join(MISTAKES)}.")
     readings = results.own_readings(run_id, seed)
     counts = by_type((row.sentence.entities or (), row.wrong_a) for row in readings)
+    known = [row.type for row in counts]
+    if strange := sorted(set(types).difference(known)):
+        raise ConfigError(
+            f"type: no entity is labelled or read as {', '.join(strange)}; choose from {', '.join(known)}."
+        )
     wrong = [(row, some) for row in readings if (some := [one for one in row.wrong_a if _asked(one, kinds, types)])]
     if show:
         note_look(results.tested_on(run_id))

@@ -301,6 +301,7 @@ def test_errors_of_a_run_without_test_sentences_are_refused(tuned: Run, home: Pa
         ((other.id,), "has no test sentences"),
         ((untested.id,), "has no test sentences"),
         ((tuned.id, "--kind", "missed,lost"), "kind: lost is unknown"),
+        ((tuned.id, "--type", "DATE,Party"), "no entity is labelled or read as Party; choose from "),
         ((tuned.id, "--seed", 9), "choose one of 1, 2, 3"),
     ):
         code, _, err = command("errors", *words)
