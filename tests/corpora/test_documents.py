@@ -267,6 +267,21 @@ def test_macros_and_missing_columns_of_a_sheet_are_reported(tmp_path: Path) -> N
     ]
 
 
+@pytest.mark.usefixtures("in_process")
+def test_a_sheet_may_have_long_column_names_and_an_exported_csv_saved_as_a_sheet_keeps_its_texts(
+    tmp_path: Path,
+) -> None:
+    sheets = make.xlsx(
+        [["text", "Has the client signed the lease?"], ["The rent is due on Monday.", "yes"]],
+        [["id", "text", "client"], ["1", "'- The rent; '+ 5%.", "'=A"]],
+    )
+    rows, _ = load(write(tmp_path / "a.xlsx", sheets))
+    assert [(row.text, dict(row.columns)) for row in rows] == [
+        ("The rent is due on Monday.", {"Has the client signed the lease?": "yes"}),
+        ("- The rent; + 5%.", {"id": "1", "client": "=A"}),
+    ]
+
+
 def paragraphs(read: Callable[[BinaryIO, str], Extract], data: bytes) -> list[str]:
     return [paragraph.text for paragraph in read(io.BytesIO(data), "a").paragraphs]
 

@@ -18,7 +18,9 @@ from core.corpora.documents import reading
 from core.corpora.documents.extract import Extract
 from core.corpora.documents.pdf import restore_from, vocabulary
 from core.corpora.formats.ledger import Ledger, ReadOptions, Record
+from core.corpora.formats.rows import Heading, is_own
 from core.corpora.formats.source import DOCUMENTS, MAX_TEXT, refuse_known
+from core.corpora.writers import without_quote
 from core.errors import Cancelled, PathError, ReadError, ResourceError
 from core.paths import opened
 from core.processes import MOST, cores
@@ -187,8 +189,8 @@ def _ranges(numbers: Sequence[int]) -> str:
 def sheet_rows(path: Path, ledger: Ledger) -> Iterator[Record]:
     """Yield the rows of all sheets as {column: value}, and set `ledger.page` to the sheet's number.
 
-    The first row of a sheet names the columns. If one of its cells has five words or more, the first row is data, and
-    the columns are named 1, 2, ..., as in a CSV file.
+    The first row of a sheet names the columns or is data, as in a CSV file. In a sheet that was a CSV file of Winnow,
+    the quotes before formulas are removed.
     """
     workbook = _answer(path, "xlsx", ledger)
     for remark in workbook["remarks"]:
@@ -196,9 +198,11 @@ def sheet_rows(path: Path, ledger: Ledger) -> Iterator[Record]:
     for ledger.page, (name, rows) in enumerate(workbook["sheets"], 1):
         ledger.sheet = shown(str(name)) if len(workbook["sheets"]) > 1 else ""
         names, rest = _header(rows)
+        as_meant = without_quote if is_own(names) else str
         for number, cells in rest:
             if len(cells) <= len(names):
-                yield number, {name: cell for name, cell in zip(names, cells, strict=False) if cell is not None}
+                named = zip(names, cells, strict=False)
+                yield number, {name: as_meant(cell) for name, cell in named if cell is not None}
             else:
                 have = f"{count(len(cells), 'column')}, but the header of sheet {ledger.page} has {len(names)}"
                 ledger.reject(number, f"{have}; name every column", str(cells))
@@ -208,10 +212,10 @@ def sheet_rows(path: Path, ledger: Ledger) -> Iterator[Record]:
 def _header(rows: Sequence[Any]) -> tuple[list[str], Sequence[Any]]:
     if not rows:
         return [], []
-    first = rows[0][1]
-    if any(len((cell or "").split()) >= 5 for cell in first):
+    head = Heading.of([(number, [cell or "" for cell in cells]) for number, cells in rows[:2]], "")
+    if not head.line:
         return [str(i + 1) for i in range(max(len(cells) for _, cells in rows))], rows
-    return [(cell or "").strip() or str(i + 1) for i, cell in enumerate(first)], rows[1:]
+    return [name or str(i + 1) for i, name in enumerate(head.names)], rows[1:]
 
 
 def _answer(path: Path, format: str, ledger: Ledger) -> Any:

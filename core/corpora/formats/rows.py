@@ -105,9 +105,9 @@ class Heading:
         names = [cell.strip() for cell in cells]
         texts = zip(names, second[0][1] if second else (), strict=False)
         named = any(name.lower() in TEXT_NAMES and _is_long(text) for name, text in texts)
-        if not named and not _is_own(names) and any(_is_long(name) or _TAG.fullmatch(name) for name in names):
+        if not named and not is_own(names) and any(_is_long(name) or _TAG.fullmatch(name) for name in names):
             return cls([str(i + 1) for i in range(len(cells))], 0, separator)
-        return cls(list(map(without_quote, names)) if _is_own(names) else names, line, separator)
+        return cls(list(map(without_quote, names)) if is_own(names) else names, line, separator)
 
 
 def heading(path: Path, encoding: str, separator: str | None) -> Heading:
@@ -122,7 +122,7 @@ def _is_long(cell: str) -> bool:
     return len(cell.split()) >= 5
 
 
-def _is_own(names: Sequence[str]) -> bool:
+def is_own(names: Sequence[str]) -> bool:
     """Return True if a table's first columns are named as in Winnow's exports."""
     return list(names[:2]) == ["id", "text"]
 
@@ -158,7 +158,7 @@ def rows_under(head: Heading, rows: Iterable[Line], ledger: Ledger) -> Iterator[
 
 
 def _named(head: Heading, rows: Iterable[tuple[int, list[str]]], ledger: Ledger) -> Iterator[Record]:
-    own = _is_own(head.names)
+    own = is_own(head.names)
     for line, cells in rows:
         if not cells:
             yield line, {}
