@@ -37,7 +37,14 @@ _BARRED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Yield a temporary file to write. It replaces `path` if the block succeeds, and is deleted if the block fails."""
+    """Yield a temporary file to write. It replaces `path` if the block succeeds, and is deleted if the block fails.
+
+    A device or a pipe, such as /dev/stdout, is written itself, because replacing would remove it from the machine.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("wb") as file:

@@ -41,6 +41,16 @@ def test_every_export_format_has_every_row(tmp_path: Path) -> None:
     assert pq.ParquetFile(tmp_path / "m.parquet").num_row_groups == 3  # streamed in blocks
 
 
+def test_a_pipe_is_written_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "s.txt"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_selection(ROWS, pipe)
+    assert pipe.is_fifo()
+    assert os.read(reader, 10_000).decode().splitlines() == TEXTS
+    os.close(reader)
+
+
 def test_further_columns_files_and_pages_are_exported(tmp_path: Path) -> None:
     names = further_names(["source", "score", "=year"])
     assert names == {"source": "source", "score": "column_score", "=year": "=year"}
