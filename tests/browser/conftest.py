@@ -3,8 +3,10 @@
 import os
 import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
@@ -39,6 +41,7 @@ def server(tmp_path: Path, forge: Forge) -> Iterator[Server]:
     with Server(home=tmp_path / "home", data=data, forge=forge) as server:
         server.start()
         yield server
+    end_workers(tmp_path)
 
 
 @pytest.fixture
@@ -50,6 +53,15 @@ def cold(tmp_path: Path) -> Iterator[Server]:
     with Server(home=tmp_path / "home", data=data, environment=cores) as server:
         server.start()
         yield server
+    end_workers(tmp_path)
+
+
+def end_workers(folder: Path) -> None:
+    """Kill the processes that work below `folder`. A run outlives its server, so a failed test would leave it running."""
+    for process in psutil.process_iter(["cmdline"]):
+        if any(str(folder) in word for word in process.info["cmdline"] or ()):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 @pytest.fixture(scope="session")
