@@ -20,6 +20,7 @@ class Editor {
     this.number = 0;
     this.store = `winnow.label.${data.run}.${data.annotator}`;
     this.outbox = JSON.parse(sessionStorage.getItem(this.store) ?? "[]");
+    this.forget();
     this.build();
     this.read();
     this.listeners = {
@@ -41,8 +42,7 @@ class Editor {
   update(data, send) {
     const types = JSON.stringify(this.data.types);
     Object.assign(this, { data, send });
-    this.outbox = this.outbox.filter((each) => each.number > (data.stored[each.client] ?? -1));
-    this.keep();
+    this.forget();
     this.read();
     if (JSON.stringify(data.types) !== types) this.drawTypes();
     // Another tab or an import may have answered this sentence.
@@ -76,6 +76,12 @@ class Editor {
     this.outbox.push(given);
     this.keep();
     this.post();
+  }
+
+  // Forget the answers that the server has. It may have changed since, such as by "Show flagged again".
+  forget() {
+    this.outbox = this.outbox.filter((each) => each.number > (this.data.stored[each.client] ?? -1));
+    this.keep();
   }
 
   keep() {
