@@ -195,8 +195,10 @@ def test_the_keyboard_alone_leads_from_texts_to_a_selection_a_map_and_an_experim
     settled(page)
     press(page, page.get_by_test_id("stSidebar").get_by_role("link", name="Home", exact=True))
     press(page, page.get_by_role("button", name="Find out"))
-    press(page, page.get_by_role("button", name="Start", exact=True))
+    reach(page, page.get_by_role("button", name="Start", exact=True))
+    page.keyboard.press("Enter")  # not `press`: a page with a running experiment refreshes itself and never settles
     expect(page.get_by_text("The experiment is running.")).to_be_visible()
-    press(page, page.get_by_role("button", name="Stop", exact=True))
+    reach(page, page.get_by_role("button", name="Stop", exact=True))
+    page.keyboard.press("Enter")
     expect(page.get_by_text("The experiment is running.")).to_have_count(0, timeout=60_000)
     assert [runs.state(run.id).state for run in runs.own("experiment")] == ["cancelled"]
