@@ -26,7 +26,7 @@ from core.importing import view as corpora
 from core.importing.result import AddResult
 from core.projects import runs
 from core.runs.result import read as read_result
-from core.text.sentence import place
+from core.text.sentence import place, sentence_id
 from pages.ui.widgets import entity_html, place_html
 from tests import documents as make
 from tests.corpora.reading import load, write
@@ -271,14 +271,15 @@ def test_macros_and_missing_columns_of_a_sheet_are_reported(tmp_path: Path) -> N
 def test_a_sheet_may_have_long_column_names_and_an_exported_csv_saved_as_a_sheet_keeps_its_texts(
     tmp_path: Path,
 ) -> None:
+    mark = sentence_id("- The rent; + 5%.")
     sheets = make.xlsx(
         [["text", "Has the client signed the lease?"], ["The rent is due on Monday.", "yes"]],
-        [["id", "text", "client"], ["1", "'- The rent; '+ 5%.", "'=A"]],
+        [["id", "text", "client"], [mark, "'- The rent; '+ 5%.", "'=A"]],
     )
     rows, _ = load(write(tmp_path / "a.xlsx", sheets))
     assert [(row.text, dict(row.columns)) for row in rows] == [
         ("The rent is due on Monday.", {"Has the client signed the lease?": "yes"}),
-        ("- The rent; + 5%.", {"id": "1", "client": "=A"}),
+        ("- The rent; + 5%.", {"id": mark, "client": "=A"}),
     ]
 
 

@@ -18,7 +18,7 @@ from core.corpora.documents import reading
 from core.corpora.documents.extract import Extract
 from core.corpora.documents.pdf import restore_from, vocabulary
 from core.corpora.formats.ledger import Ledger, ReadOptions, Record
-from core.corpora.formats.rows import Heading, is_own
+from core.corpora.formats.rows import Heading, is_own, is_own_row
 from core.corpora.formats.source import DOCUMENTS, MAX_TEXT, refuse_known
 from core.corpora.writers import without_quote
 from core.errors import Cancelled, PathError, ReadError, ResourceError
@@ -198,9 +198,10 @@ def sheet_rows(path: Path, ledger: Ledger) -> Iterator[Record]:
     for ledger.page, (name, rows) in enumerate(workbook["sheets"], 1):
         ledger.sheet = shown(str(name)) if len(workbook["sheets"]) > 1 else ""
         names, rest = _header(rows)
-        as_meant = without_quote if is_own(names) else str
+        own = is_own(names)
         for number, cells in rest:
             if len(cells) <= len(names):
+                as_meant = without_quote if own and all(cells[:2]) and is_own_row(cells) else str
                 named = zip(names, cells, strict=False)
                 yield number, {name: as_meant(cell) for name, cell in named if cell is not None}
             else:

@@ -127,10 +127,9 @@ def is_own(names: Sequence[str]) -> bool:
     return list(names[:2]) == ["id", "text"]
 
 
-def _restored(cells: list[str]) -> list[str]:
-    """Return the cells of a row that Winnow wrote, which its id shows, without the quotes against formulas."""
-    restored = list(map(without_quote, cells))
-    return restored if cells[0] == sentence_id(clean(restored[1])) else cells
+def is_own_row(cells: Sequence[str]) -> bool:
+    """Return True if Winnow wrote a row of an `is_own` table: its id is the hash of its text."""
+    return cells[0] == sentence_id(clean(without_quote(cells[1])))
 
 
 def rows_with_lines(rows: Iterable[Line], separator: str) -> Iterator[list[Line]]:
@@ -163,7 +162,8 @@ def _named(head: Heading, rows: Iterable[tuple[int, list[str]]], ledger: Ledger)
         if not cells:
             yield line, {}
         elif len(cells) == len(head.names):
-            yield line, dict(zip(head.names, _restored(cells) if own else cells, strict=True))
+            meant = map(without_quote, cells) if own and is_own_row(cells) else cells
+            yield line, dict(zip(head.names, meant, strict=True))
         else:
             ledger.reject(
                 line, f"{count(len(cells), 'column')}, but the header has {len(head.names)}; {_QUOTE}", "\t".join(cells)
