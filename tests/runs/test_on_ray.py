@@ -71,7 +71,7 @@ def test_two_workers_give_the_same_bytes_even_if_one_is_lost_or_frozen(
     assert run.result() == {"model": "none"}
     state = run.state()
     assert (state.device, state.done, state.total) == ("workers on Ray: abacus", N, N)
-    assert any("A worker on" in note and "is lost" in note for note in state.notes) == (fate == "lost")
+    assert any("A worker on" in note and " died; " in note for note in state.notes) == (fate == "lost")
     assert sum(note.endswith("takes part: 1 core, 0 GPUs.") for note in state.notes) == 2
     assert capfd.readouterr().out == ""  # stdout is reserved for the result of a command
     marks = {int(path.name.removeprefix("process-")) for path in run.path.glob("process-*")}

@@ -65,7 +65,7 @@ class Squares:
                 (self.once / self.fate).mkdir()
                 self._meet(rows)
             if self.fate == "lost":  # otherwise the other workers may finish before the loss is noticed
-                until(lambda: b"is lost" in (self.once / "events.jsonl").read_bytes())
+                until(lambda: b" died; " in (self.once / "events.jsonl").read_bytes())
         return np.array([row * row + self.off for row in rows])
 
     def _meet(self, rows: tuple[int, ...]) -> None:
