@@ -104,11 +104,11 @@ def test_columns_with_too_many_values_are_named(domain: str, seal: Seal, monkeyp
         "Document",
         "kind",
     ]
-    assert "Not listed, because of more than 2 values: year." in texts(app)
+    assert "Columns with more than 2 values are not listed: year." in texts(app)
     many = seal([replace(row(i), doc=f"lease {i}", columns=()) for i in range(60)], "many")
     corpora.set_role("domain", many.fingerprint)
     app = opened(SELECTION, {"selection.part": True})
-    assert "Not listed, because of more than 2 values: Document." in texts(app)
+    assert "Columns with more than 2 values are not listed: Document." in texts(app)
     assert "no column for this" not in texts(app)
 
 
