@@ -54,10 +54,10 @@ def filter_columns(source: Corpus) -> Mapping[str, Mapping[str, int]]:
     """Return {column: {value: number of sentences}} of the columns to filter by, and say which ones are left out."""
     columns, long = corpora.filter_values(source), corpora.long_columns(source)
     if long:
-        names, most = ", ".join(TITLES.get(name, name) for name in long), count(corpora.MOST_VALUES, "value")
+        names = ", ".join(TITLES.get(name, name) for name in long)
         st.caption(
-            f"Columns with more than {most} are not listed: {plain(names)}. The command line filters by any value: "
-            "`corpus filter CORPUS --where COLUMN=VALUE`."
+            f"Columns with more than {count(corpora.MOST_VALUES, 'value')} are not listed: {plain(names)}. "
+            "The command line filters by any value: `corpus filter CORPUS --where COLUMN=VALUE`."
         )
     elif not columns:
         st.info(NO_COLUMN)
