@@ -60,7 +60,8 @@ class OutputClosed(Cancelled):
 def _printing(*, err: bool = False) -> Iterator[None]:
     """Handle errors of printing. Errors: OutputClosed; ResourceError if the disk of stdout is full.
 
-    A run continues if its terminal was closed (EIO), as after `disown` and the end of an SSH session.
+    A run continues if its terminal was closed (EIO), as after `disown` and the end of an SSH session, and if its
+    progress and notes (stderr) cannot be written.
     """
     try:
         yield

@@ -263,7 +263,7 @@ def test_macros_and_missing_columns_of_a_sheet_are_reported(tmp_path: Path) -> N
     sheets = make.xlsx([["id", "text"], [1, "A cell of text."]], [["id", "other"], [2, "No text."]])
     _, report = load(write(tmp_path / "g.xlsx", sheets), text_column="text")
     assert [problem.reason for problem in report.problems] == [
-        "sheet 'Sheet1': it has no 'text'; add it, or give the row's text column"
+        "sheet 'Sheet1': it has no 'text'; add it, or choose another text column"
     ]
 
 

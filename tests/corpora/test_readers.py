@@ -350,8 +350,8 @@ def test_rejected_rows_are_written_to_the_reject_file(tmp_path: Path) -> None:
     assert left_out[0]["reason"].endswith("; write one whole JSON object per line")
     assert [row["reason"].partition("; ")[2] for row in left_out[2:5]] == [
         "remove it",
-        "write it in quotes",
-        "add it, or give the row's text column",
+        "write a text there",
+        "add it, or choose another text column",
     ]
     assert len(left_out[5]["raw"]) <= 10_000
     assert (report.read, report.kept, report.rejected, report.empty) == (13, 7, 6, 2)

@@ -224,13 +224,13 @@ def _texts(rows: Iterator[Record], kind: FileKind, ledger: Ledger) -> Iterator[S
                 ledger.report.empty += 1
             else:
                 ledger.reject(
-                    line, f"it has no {kind.text_column!r}; add it, or give the row's text column", str(dict(record))
+                    line, f"it has no {kind.text_column!r}; add it, or choose another text column", str(dict(record))
                 )
         elif isinstance(value, str):
             yield from from_text(value, line, ledger.doc, ledger)
         else:
             ledger.reject(
                 line,
-                f"its {kind.text_column!r} is not text but {type(value).__name__}; write it in quotes",
+                f"its {kind.text_column!r} is not text but {type(value).__name__}; write a text there",
                 str(dict(record)),
             )
