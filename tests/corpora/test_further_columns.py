@@ -17,7 +17,8 @@ import pytest
 from core.corpora import columns
 from core.corpora.columns import column_names, distinct_values, matches, value_names, values
 from core.corpora.corpus import Corpus
-from core.corpora.formats.detect import MOST_KEPT
+from core.corpora.formats.detect import MOST_KEPT, kind_of
+from core.corpora.formats.ledger import ReadOptions
 from core.corpora.library import Library
 from core.errors import ConfigError
 from core.importing import view as corpora
@@ -39,6 +40,11 @@ TEXTS = [" ".join(random.Random(i).choices(WORDS, k=6)) for i in range(300)]
 
 def added(path: Path, **options: object) -> Corpus:
     return corpora.find(str(runs.execute("add", {"path": str(path), **options}).result()["corpus"]))
+
+
+def lost(path: Path) -> list[str]:
+    """Return the notes on the columns of a file."""
+    return list(kind_of(path, ReadOptions()).notes())
 
 
 def lines(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
@@ -95,6 +101,10 @@ def test_columns_beside_labels_are_kept_and_internal_ones_are_not(home: Path, tm
     [[kept]] = added(lines(tmp_path / "rows.jsonl", [row])).batches()
     assert kept.columns == (("id", "7"), ("ward", "3B"))
     assert kept.entities
+    assert not lost(tmp_path / "rows.jsonl"), "text, labels and objects of labelled rows are in use"
+    row["title"] = "Ada " * 30
+    [note] = lost(lines(tmp_path / "rows.jsonl", [row]))
+    assert "Values are left out of: title." in note
 
 
 def test_long_empty_nested_and_nan_values_are_left_out(home: Path, tmp_path: Path) -> None:
@@ -104,6 +114,8 @@ def test_long_empty_nested_and_nan_values_are_left_out(home: Path, tmp_path: Pat
     path.write_text(json.dumps(row).replace('"nan": 0', '"nan": NaN') + "\n", encoding="utf-8")
     [[kept]] = added(path).batches()
     assert dict(kept.columns) == {"half": "ab", "kept": "two words", "date": "2020-01-02"}
+    [note] = lost(path)
+    assert f"Values are left out of: body, {'n' * 61}, list." in note
     many = {"text": "One two three .", **{f"c{i}": str(i) for i in range(MOST_KEPT + 9)}}
     run = runs.execute("add", {"path": str(lines(tmp_path / "many.jsonl", [many]))})
     [[kept]] = corpora.find(str(run.result()["corpus"])).batches()

@@ -33,6 +33,7 @@ from core.corpora.formats.rows import (
 from core.corpora.formats.source import BLOCK_BYTES, PACKED, open_bytes, open_stream
 from core.corpora.formats.token_tables import Cells, cells_of, is_sentence_column, listed, listed_tags, tag_columns
 from core.errors import OptionsError, ReadError
+from core.shown import brief
 from core.text.sentence import PLACE
 from core.text.words import clean
 
@@ -63,7 +64,8 @@ class FileKind:
     columns, () without columns. placed: True if rows name the file, and perhaps the page, from which their text
     comes. others: names of further columns to keep, at most `MOST_KEPT`. cells: columns of tokens and tags in a table
     of labelled tokens, None for any other file. fields: fields of labelled rows that have no usual name. left_out:
-    names of further columns that are not kept because there are more than `MOST_KEPT`.
+    names of further columns that are not kept because there are more than `MOST_KEPT`. partly: names of further columns
+    with a value in the first rows that cannot be kept: a long text, a list or an object.
     """
 
     format: str
@@ -78,15 +80,27 @@ class FileKind:
     cells: Cells | None = None
     fields: Fields = field(default_factory=Fields)
     left_out: tuple[str, ...] = ()
+    partly: tuple[str, ...] = ()
 
     def notes(self) -> Iterator[str]:
-        """Yield a note for the user if columns are left out."""
+        """Yield a note for the user for columns that are left out, and one for columns that may lose values."""
         if self.left_out:
-            more = f" and {n} more" if (n := len(self.left_out) - LISTED) > 0 else ""
             yield (
-                f"At most {MOST_KEPT} further columns are kept. Left out: {', '.join(self.left_out[:LISTED])}{more}. "
+                f"At most {MOST_KEPT} further columns are kept. Left out: {_some(self.left_out)}. "
                 "To keep one of these, delete other columns from the file."
             )
+        if self.partly:
+            yield (
+                f"A further column keeps values of at most {LONGEST_VALUE} characters, no lists and no objects. Its"
+                f" name has at most {LONGEST_NAME} characters. Values are left out of: {_some(self.partly)}. To keep"
+                " them, shorten them in the file."
+            )
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names of columns, separated by commas, and the number of the others."""
+    more = f" and {n} more" if (n := len(names) - LISTED) > 0 else ""
+    return ", ".join(brief(name) for name in names[:LISTED]) + more
 
 
 def suffix(path: PurePath) -> str:
@@ -162,9 +176,18 @@ def kind_of(path: Path, options: ReadOptions) -> FileKind:
         cells = cells_of(path.name, columns, rows, options)
     if cells:
         named = (None, options.doc_column or _usual_doc(columns, cells.used), options.group_column)
-        others, left_out = _others(rows, *_IDLE, *cells.used, *named)
+        others, left_out, partly = _others(rows, *_IDLE, *cells.used, *named, labelled=True)
         return FileKind(
-            "hf", container, options.encoding, tuple(columns), *named, False, others, cells, left_out=left_out
+            "hf",
+            container,
+            options.encoding,
+            tuple(columns),
+            *named,
+            False,
+            others,
+            cells,
+            left_out=left_out,
+            partly=partly,
         )
     rows = [row for row in rows if row]  # empty rows matter only in a table with one token per row
     placed = any("file" in part for row in rows for part in _parts(row))
@@ -173,9 +196,10 @@ def kind_of(path: Path, options: ReadOptions) -> FileKind:
     if shape:
         asked = (options.text_column, options.doc_column or _usual_doc(columns), options.group_column)
         fields = fields_of(path.name, shape, rows)
-        others, left_out = _others(rows, *_IDLE, *asked, fields.text, *(PLACE if placed else ()))
+        used = (*_IDLE, *asked, fields.text, *(PLACE if placed else ()))
+        others, left_out, partly = _others(rows, *used, labelled=True)
         return FileKind(
-            shape, container, options.encoding, tuple(columns), *asked, placed, others, None, fields, left_out
+            shape, container, options.encoding, tuple(columns), *asked, placed, others, None, fields, left_out, partly
         )
     return _text_table(path, container, columns, rows, options, placed=placed)
 
@@ -217,8 +241,18 @@ def _text_table(
         )
     named = (text_column, options.doc_column or _usual_doc(columns, (text_column,)), options.group_column)
     placed = placed and text_column not in PLACE
-    others, left_out = _others(rows, *named, *(PLACE if placed else ()))
-    return FileKind(name, container, options.encoding, tuple(columns), *named, placed, others, left_out=left_out)
+    others, left_out, partly = _others(rows, *named, *(PLACE if placed else ()))
+    return FileKind(
+        name,
+        container,
+        options.encoding,
+        tuple(columns),
+        *named,
+        placed,
+        others,
+        left_out=left_out,
+        partly=partly,
+    )
 
 
 def _single_words(column: str, rows: Sequence[Mapping[str, object]]) -> bool:
@@ -266,18 +300,37 @@ def _short(text: str) -> str:
     return words if len(words) <= LONGEST_VALUE else ""
 
 
-def _others(rows: Sequence[Mapping[str, object]], *used: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the further columns of a file that are not in `used`, in the file's order: those to keep, and the others.
+def _others(
+    rows: Sequence[Mapping[str, object]], *used: str | None, labelled: bool = False
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return the further columns of a file that are not in `used`: (kept, left out, partly lost), in the file's order.
 
     A column that is empty in all of `rows` is kept too, because it may have values in later rows. If there are more
-    than `MOST_KEPT` columns, empty ones are left out first.
+    than `MOST_KEPT` columns, empty ones are left out first. A column is partly lost if one of its values in `rows`
+    cannot be kept. labelled: True for labelled rows. Their texts, lists and objects are then probably in use, and are
+    not called lost.
     """
-    names = dict.fromkeys(name for row in rows for part in _parts(row) for name in part if isinstance(name, str))
-    kept = [name for name in names if name not in used and not name.startswith("_") and 0 < len(name) <= LONGEST_NAME]
+    parts = [part for row in rows for part in _parts(row)]
+    names = dict.fromkeys(name for part in parts for name in part if isinstance(name, str))
+    offered = [name for name in names if name not in used and not name.startswith("_") and name]
+    kept = [name for name in offered if len(name) <= LONGEST_NAME]
     short = [name for name in kept if any(values_in(row, (name,)) for row in rows)]
-    empty = [name for name in kept if all(_is_empty(part.get(name)) for row in rows for part in _parts(row))]
-    chosen = {*islice((*short, *empty), MOST_KEPT)}
-    return tuple(name for name in kept if name in chosen), tuple(short[MOST_KEPT:])
+    empty = [name for name in kept if all(_is_empty(part.get(name)) for part in parts)]
+    chosen, left_out = {*islice((*short, *empty), MOST_KEPT)}, tuple(short[MOST_KEPT:])
+    known = {*left_out, *((*TEXTS, *TEXT_NAMES) if labelled else ())}
+    partly = (
+        name
+        for name in offered
+        if name not in known and any(_is_lost(name, part.get(name), labelled=labelled) for part in parts)
+    )
+    return tuple(name for name in kept if name in chosen), left_out, tuple(partly)
+
+
+def _is_lost(name: str, value: object, *, labelled: bool) -> bool:
+    """Return True if a value of a further column cannot be kept."""
+    if _is_empty(value) or (isinstance(value, list | Mapping) and (labelled or not value or name in _WITHIN)):
+        return False
+    return len(name) > LONGEST_NAME or not _in_words(value)
 
 
 def _is_empty(value: object) -> bool:
