@@ -75,9 +75,9 @@ _Values = dict[str, object]
 # Matches a file extension such as ".doc", but not the ".2pct" of "20.2pct".
 _ENDING = re.compile(r"\.[A-Za-z]\w*")
 # A spreadsheet computes a cell that begins with one of these characters (OWASP, CSV injection).
-_CELL_START = re.compile(r"(^|;\s*+)(?=[=+\-@\t\r\n＝＋－＠])")
+_CELL_START = re.compile(r'(^|;"?\s*+)(?=[=+\-@\t\r\n＝＋－＠])')
 # Matches the quote that `harmless` puts before such a character.
-_QUOTED_START = re.compile(r"(^|;\s*+)'(?=[=+\-@\t\r\n＝＋－＠])")
+_QUOTED_START = re.compile(r"""(^|;"?\s*+)'(?=[=+\-@\t\r\n＝＋－＠])""")
 
 CARD = "---\nconfigs:"  # beginning of the README.md of an exported folder
 MODEL_CARD = "---\n"  # beginning of the README.md of a model
@@ -255,7 +255,8 @@ def _csv(rows: Iterable[_Values], out: BinaryIO, columns: _Columns) -> int:
 def harmless(value: object) -> object:
     """Return a cell for a .csv, with a quote (') before text that a spreadsheet would read as a formula.
 
-    Text after a semicolon also gets a quote, because a German Excel separates cells by semicolons.
+    Text after a semicolon also gets a quote, because a German Excel separates cells by semicolons. It removes a
+    quotation mark (") at the start of a cell.
     """
     return _CELL_START.sub(r"\1'", value) if isinstance(value, str) else value
 

@@ -91,7 +91,7 @@ def test_no_formula_survives_in_a_csv(tmp_path: Path) -> None:
     assert rows[7]["score"] == ""
 
 
-@pytest.mark.parametrize("text", ["He paid ;=1+1; and left", "x; +cmd", "a;\t@b", "=1", "；no"])
+@pytest.mark.parametrize("text", ["He paid ;=1+1; and left", "x; +cmd", "a;\t@b", 'a;"=1";b', "=1", "；no"])
 def test_no_cell_is_a_formula_if_semicolons_separate_cells(text: str) -> None:
     cells = next(csv.reader([str(harmless(text))], delimiter=";"))
     assert not any(cell.strip().startswith(("=", "+", "-", "@")) for cell in cells)
@@ -113,7 +113,7 @@ def test_an_export_of_an_imported_export_keeps_every_column(home: Path, tmp_path
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_an_imported_export_has_the_same_texts_and_values(ending: str, home: Path, tmp_path: Path) -> None:
     asked = "Who has signed the old lease?"
-    texts = ("- The lessee pays; + 5% rent.", "'Rent' is due.", "The deposit; -- two rents.")
+    texts = ("- The lessee pays; + 5% rent.", "'Rent' is due.", 'The deposit; -- two;"+1" rents.')
     before = added(lines(tmp_path / "rows.jsonl", [{"text": text, "-client": "-", asked: "=Ann"} for text in texts]))
     corpora.export(before.fingerprint, tmp_path / f"out.{ending}")
     after = added(tmp_path / f"out.{ending}")
