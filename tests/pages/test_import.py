@@ -18,6 +18,7 @@ from core.errors import ReadError
 from core.importing import view as corpora
 from core.importing.result import ROLES
 from core.projects import runs
+from pages.ui.widgets import plain
 from tests import documents
 from tests.conftest import Seal, sentence
 from tests.corpora.test_annotation_tools import LYON, MARA, TEXT, lines, two_people
@@ -69,6 +70,13 @@ def test_proposed_roles_survive_a_reload_and_are_used_with_one_press(
     corpora.remove(corpora.roles()["domain"])
     app = opened_on(CORPORA, runs.listed("intake")[0].id)  # the report stays after its corpora are removed
     assert "a removed corpus" in texts(app)
+
+
+def test_the_link_to_an_import_shows_no_markup_of_a_name(home: Path) -> None:
+    app = dropped(**{"a **b** [c](d).txt": FILES["pile.txt"], "mine.conll": FILES["mine.conll"]})
+    press(app, "corpora.use")
+    shown = [link.proto.label for link in app.get("page_link")]
+    assert f"Import details of {plain('a **b** [c](d)')}" in shown
 
 
 def test_each_file_offers_its_possible_roles_and_a_changed_role_is_used(home: Path) -> None:

@@ -185,7 +185,7 @@ def intake_outcome(run_id: str) -> None:
             for each in result.parts:
                 if each.run and not each.problem:
                     name = short(results.corpus_name(read_result(runs.get(each.run), AddResult).corpus))
-                    label, icon = f"Import details of {name}", ":material/list_alt:"
+                    label, icon = f"Import details of {plain(name)}", ":material/list_alt:"
                     page_link(CORPORA, label=label, icon=icon, query={"run": each.run}, width="content")
 
 
