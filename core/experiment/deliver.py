@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 from core import __version__
-from core.corpora.writers import write_file
+from core.corpora.writers import output_file, write_file
 from core.errors import ConfigError, CorpusError, RunError
 from core.experiment import result as leaderboard
 from core.experiment import tables
@@ -191,13 +191,16 @@ def take_bytes(run_id: str, path: Path) -> bytes:
 
 @exporting
 def take(run_id: str, copies: Mapping[Path, str]) -> None:
-    """Copy files and folders of a run. copies: {path of the file or folder: path of its copy}."""
+    """Copy files and folders of a run. copies: {path of the file or folder: path of its copy}.
+
+    Errors: PathError if a copy cannot be written.
+    """
     for source, target in copies.items():
         if source.is_dir():
             shutil.copytree(source, target, dirs_exist_ok=True)
         else:
-            Path(target).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
+            with source.open("rb") as file, output_file(Path(target)) as copy:
+                shutil.copyfileobj(file, copy)
 
 
 def board_lines(run_id: str) -> list[str]:

@@ -64,6 +64,7 @@ from tests.conftest import elsewhere
 from tests.finished import ARM_ROW
 from tests.pages.drawing import opened
 from tests.pages.test_results import PAGE, tab
+from tests.test_files_on_disk import wider
 
 TEXT = pypdfium2.raw.FPDF_PAGEOBJ_TEXT
 COVER = Cover(firm="Meyer & Söhne", project="Leases <2026>", author="A. Lawyer", date="1 May 2026")
@@ -219,9 +220,13 @@ def test_the_command_writes_the_format_of_the_file_name(
     with pytest.raises(ConfigError, match=r"use a name that ends in \.pdf, \.docx, \.html"):
         deliver.write_report(both[0].run, tmp_path / "out.txt", COVER)
     assert not (tmp_path / "out.txt").exists()
-    copy = tmp_path / "another" / "result.json"
-    deliver.take(both[0].run, {runs.get(both[0].run).result_file: str(copy)})
-    assert copy.exists()
+    copy, result = tmp_path / "another" / "result.json", runs.get(both[0].run).result_file
+    deliver.take(both[0].run, {result: str(copy)})
+    copy.write_text("old")
+    copy.chmod(0o644)
+    deliver.take(both[0].run, {result: str(copy)})
+    assert copy.read_bytes() == result.read_bytes()
+    assert wider(copy.parent) == []
 
 
 def test_report_escapes_markup_and_a_long_one_keeps_every_row() -> None:
