@@ -47,7 +47,7 @@ from core.experiment.words import overlap_in_short
 from core.files import read_back, read_object, write_atomic
 from core.importing.result import ROLES
 from core.kind import overruled
-from core.models.hub import NAMES, STATES, VOCABULARY, states_of
+from core.models.hub import NAMES, STATES, VOCABULARY, folder_of, states_of
 from core.models.model_files import files
 from core.paths import home
 from core.project_list import COVER_FILE
@@ -136,7 +136,8 @@ def _bring_states(run_id: str, folder: Path, target: Path) -> None:
     """Add the encoder whose frozen states a recurrent tagger reads, unless the tagger knows it by a public name.
 
     Without this copy, the tagger could be loaded only on this machine, and its config.json would name a folder of it.
-    folder: the run's model. target: its copy. Errors: ConfigError if the encoder is missing.
+    folder: the run's model. target: its copy. Errors: ConfigError if the encoder is missing; those of `folder_of`,
+    because an imported tagger may name any folder.
     """
     config: dict[str, Any] = read_object(folder / "config.json") or {}
     layout = config.get("winnow", {}).get("layout", {})
@@ -146,8 +147,9 @@ def _bring_states(run_id: str, folder: Path, target: Path) -> None:
         return
     if not encoder.is_dir():
         raise ConfigError(f"{run_id}: the encoder whose states this tagger reads is missing; copy {encoder} back.")
+    there = files(folder_of(str(encoder)))
     (target / STATES).mkdir()
-    for file in files(encoder):
+    for file in there:
         shutil.copyfile(file, target / STATES / file.name)
     layout["states"] = STATES
     write_atomic(target / "config.json", json.dumps(config, indent=1).encode())

@@ -11,7 +11,7 @@ import pytest
 from pydantic import TypeAdapter
 from streamlit.testing.v1 import AppTest
 
-from core.errors import ConfigError, RunError
+from core.errors import ConfigError, ModelError, PathError, RunError
 from core.experiment import deliver
 from core.explore.result import MapResult, Topic
 from core.importing.result import AuditResult
@@ -108,6 +108,24 @@ def test_an_exported_tagger_holds_the_encoder_whose_states_it_reads(
         assert load_tagger(folder).predict(KNOWN) == expected
     for folder in elsewhere[:2]:
         assert json.loads((folder / "config.json").read_text())["winnow"]["layout"]["states"] == "states"
+
+
+@pytest.mark.parametrize("confined", [False, True])
+def test_a_forged_tagger_brings_no_file_of_another_folder_into_its_copy(
+    confined: bool, tuned: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, config = tmp_path / ".docker", tuned.artifacts / "model" / "config.json"
+    secret.mkdir()
+    (secret / "config.json").write_text('{"auths": "Zyxkey"}')
+    if confined:  # even the files of a model
+        (secret / "model.safetensors").touch()
+        monkeypatch.setenv("WINNOW_CONFINED", "1")
+    about = json.loads(config.read_text())
+    about["winnow"]["layout"]["states"] = str(secret)
+    config.write_text(json.dumps(about))
+    with pytest.raises(PathError if confined else ModelError):
+        deliver.export_model(tuned.id)
+    assert holding(deliver.exports(), ["Zyxkey"]) == []
 
 
 def test_page_warns_about_training_words_beside_the_download(tuned: Run) -> None:
