@@ -152,7 +152,12 @@ def corpus_propose(paths: tuple[str, ...], like: tuple[str, ...], use: bool, as_
     if typed.keys() & FILE_ROLES:
         options = {"path": options["path"], "others": options["others"]}
     options |= typed
+    if typed and not use:
+        raise ConfigError(f"{next(iter(typed))}: is only used for the import; add --use.")
     if use:
+        for row in [] if typed.keys() & FILE_ROLES else proposed.rows:
+            if not row.part:
+                echo(f"note: not used: {row.name}: {row.seen}", err=True)
         finish(runs.execute("intake", options, progress), as_json, plain=_taken)
         warn(corpora.check_project())
         return
@@ -221,8 +226,8 @@ def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: boo
         options = runs.with_corpora(config, {"corpus": reference, "held_out": labelled}, progress)
         run = runs.execute("audit", options, progress)
         result = read_result(run, AuditResult)
-        flags |= {f"{part}flags": result.flags, f"{part}near_rules": result.near_rules}
-    report({"run": run.id, **flags}, as_json)
+        flags |= {f"{part}run": run.id, f"{part}flags": result.flags, f"{part}near_rules": result.near_rules}
+    report(flags, as_json)
 
 
 @corpus.command("split")
@@ -242,7 +247,7 @@ def _parts(result: Mapping[str, object]) -> list[str]:
     """Return the lines that describe a split: one per part, and one about duplicates."""
     split = read_result(runs.get(str(result["run"])), SplitResult)
     lines = [
-        f"{part.corpus}  {part.name:<12} {part.sentences:>10,} sentences {part.units:>8,} units"
+        f"{part.corpus}  {corpora.find(part.corpus).name:<32} {part.sentences:>10,} sentences {part.units:>8,} units"
         f" {sum(part.types.values()):>9,} entities {part.left_out:>7,} duplicates left out"
         for part in split.parts
     ]

@@ -70,6 +70,8 @@ class IntakeConfig(Config):
         names = [name for files in self.files.values() for name in files]
         if twice := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"{twice[0]} has two roles; give it one role")
+        if unknown := [name for name in self.documents if name not in (*self.files, *names)]:
+            raise ConfigError(f"documents: {unknown[0]} is neither a role with files nor one of these files; give one.")
         return self
 
     @property

@@ -42,8 +42,8 @@ class SplitConfig(Config):
     )
     names: tuple[str, ...] = option(
         (),
-        "Names of the parts. Default: train,dev,test for three parts; train,test for two parts; task,domain if values"
-        " are given.",
+        "Names of the parts, which follow the corpus's name in the names of the new corpora (loans-train). Default: "
+        "train,dev,test for three parts; train,test for two parts; task,domain if values are given.",
     )
     keep_copies: bool = option(
         False,

@@ -44,6 +44,7 @@ from core.selection.select import mmr
 from core.shown import count
 from core.stats.draws import short_seed
 from core.tagging.finetune import model_folder
+from core.tagging.predict import ModelConfig
 from core.text.cut import over_tokens, recut
 from core.text.names import Dictionary
 from core.text.sentence import Entity, Prediction, Sentence
@@ -86,8 +87,10 @@ class QueueConfig(ScoreConfig):
     def settled(self) -> Self:
         """Return the options with the rows of D_C that were answered in earlier queues.
 
-        These rows are not queued again. Errors: those of `suggest.source`.
+        These rows are not queued again. Errors: those of `suggest.source`; ModelError if the tagger is missing.
         """
+        if self.model:
+            ModelConfig(model=self.model).settled()
         host = suggest.source(self.suggest, self.allow_host, home())[1] if self.suggest else ""
         return super().settled().model_copy(update={"answered": answered_rows(self.domain), "allow_host": host})
 
@@ -151,6 +154,8 @@ def answered_rows(domain: str) -> tuple[int, ...]:
 
 def run(config: QueueConfig, job: Job) -> QueueResult:
     """Score D_C, let the tagger predict the most similar sentences, and put the best ones into a queue."""
+    if config.model:
+        model_folder(config.model, job)  # A run without a tagger is refused before D_C is scored, which may take hours.
     held_out = tuple(dict.fromkeys(filter(None, (*config.holdout, config.dev))))
     audit = job.child("audit", corpus=config.domain, held_out=held_out, **Flagging().model_dump())
     given = config.model_dump(include=set(ScoreConfig.model_fields)) | {"holdout": held_out}

@@ -116,6 +116,8 @@ def map_selection(output: str | None, as_json: bool, **values: object) -> None:
 
     The Explore page, Embedding Atlas and notebooks can open the map.
     """
+    if output and Path(output).suffix != ".parquet":
+        raise ConfigError(f"output: {Path(output).name!r} must end in .parquet, because the map is written as Parquet.")
     options = given(values, KINDS["map"].config)
     KINDS["map"].config.parse(options)  # fails if no selection is given
     run = runs.execute("map", maps.options(str(options["selection"])) | options, progress)

@@ -38,16 +38,16 @@ LONGEST_WORD = 40  # largest number of characters of each name in a file name
 
 
 def run_of(choice_id: str) -> Run:
-    """Return the `select` run that a selection belongs to. Errors: RunError."""
-    return store().get(choice.run_of(choice_id))
+    """Return the `select` run that a selection belongs to. Errors: RunError if it is missing or of another kind."""
+    run = store().get(choice.run_of(choice_id))
+    if run.manifest.kind != "select":
+        raise RunError(f"selection {choice_id}: is not from a `select` run; `choice list` shows all selections.")
+    return run
 
 
 def at(choice_id: str) -> Choice:
     """Return the current state of a selection. Errors: RunError if it is missing or cannot be read."""
-    run = run_of(choice_id)
-    if run.manifest.kind != "select":
-        raise RunError(f"selection {choice_id}: is not from a `select` run; `choice list` shows all selections.")
-    return choice.get(run, choice_id)
+    return choice.get(run_of(choice_id), choice_id)
 
 
 def result(choice_id: str) -> SelectResult:

@@ -95,6 +95,8 @@ def judge_named(reference: str, measures: Sequence[str] = ()) -> Judgement:
     reference: path of the file, or id of a `similarity` run. Errors: RunError, PathError, ReadError, ConfigError.
     """
     if is_run_id(reference):
+        if (kind := store().get(reference).manifest.kind) != "similarity":
+            raise ConfigError(f"{reference}: is a run of the kind {kind}; give a finished similarity run, or a table.")
         if own := judge_own(reference, measures):
             return own
         raise ConfigError(

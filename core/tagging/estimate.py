@@ -172,7 +172,8 @@ def root(init: str, store: RunStore) -> str:
 
     init: an encoder, the id of a pre-training, or the folder of its model.
     """
-    with suppress(RunError):  # A pre-training of the chain may have been removed.
+    # A pre-training of the chain may have been removed. A run of another kind has no encoder; the training refuses it.
+    with suppress(RunError, KeyError):
         while is_run_id(run_id := init.removesuffix("/artifacts/model").rpartition("/")[2]):
             init = str(store.get(run_id).manifest.config["init"])
     return init

@@ -16,13 +16,14 @@ from core.corpora.corpus import Corpus
 from core.errors import InputError, ResourceError
 from core.importing import view as corpora
 from core.importing.add import proposed_name
-from core.importing.result import AddResult
+from core.importing.result import AddResult, AuditResult
 from core.projects import runs
 from core.projects.home import store
 from core.runs import worker
 from core.runs.context import RunContext
 from core.runs.events import Data, Event, EventKind
 from core.runs.result import read as read_result
+from core.tagging import estimate
 from tests.conftest import Command, Seal, sentence
 from tests.homes import done
 from tests.planted import contracts, kitchen
@@ -217,7 +218,32 @@ def test_audit_finds_a_leak(command: Command, piles: tuple[Path, Path], tmp_path
     held.write_text("".join(f"{word}\tO\n" for word in leaked[:-1]) + ".\tO\n\nHarlow\tB-PARTY\n\n", encoding="utf-8")
     code, out, err = command("corpus", "audit", "--task", piles[0], "--domain", piles[1], "--labelled", held, "--json")
     assert code == 0, err
-    assert json.loads(out)["flags"]["leak"] == 1
+    found = json.loads(out)
+    assert found["flags"]["leak"] == 1
+    for part in ("", "task_"):
+        assert read_result(runs.get(found[f"{part}run"]), AuditResult).flags == found[f"{part}flags"]
+
+
+def test_split_prints_the_names_of_the_new_corpora(command: Command, piles: tuple[Path, Path]) -> None:
+    code, out, err = command("corpus", "split", piles[0], "--by", "sentence", "--shares", "1,1")
+    assert code == 0, err
+    assert [line.split()[1] for line in out.splitlines()[:2]] == ["task-train", "task-test"]
+
+
+def test_a_run_of_another_kind_is_refused_before_work(command: Command, piles: tuple[Path, Path]) -> None:
+    imported = json.loads(command("corpus", "add", piles[0], "--json")[1])["run"]
+    for words, says in (
+        (("map", "--selection", imported), "is not from a `select` run"),
+        (("predictiveness", imported), "give a finished similarity run"),
+        (("label", "next", "--task", piles[0], "--domain", piles[1], "--model", imported), "keeps no model"),
+        (("label", "next", "--task", piles[0], "--domain", piles[1], "--model", "none"), "neither a tagger's folder"),
+    ):
+        code, _, err = command(*words)
+        assert (code, says in err) == (2, True), err
+    assert not runs.listed("score", "audit")
+    assert estimate.root(imported, store()) == imported, (
+        "a training that starts from it can be estimated, and refuses it"
+    )
 
 
 BAD_FILES: dict[str, tuple[Callable[[], bytes], str]] = {  # {name: (content, words of the error)}

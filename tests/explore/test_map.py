@@ -148,6 +148,8 @@ def test_map_command_repeats_the_map_of_the_same_seed(select: str, tmp_path: Pat
     assert len(pq.read_table(tmp_path / "map.parquet")) == result["points"] == 282
     with pytest.raises(ConfigError, match="select run"):
         mapped({"selection": made.id})
+    code, _, err = command(*words, "--output", tmp_path / "map.csv")
+    assert (code, "must end in .parquet" in err) == (2, True)
 
 
 def test_lasso_and_box_give_points_counts_and_a_sorted_table(select: str, map_run: str) -> None:

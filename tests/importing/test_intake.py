@@ -162,6 +162,19 @@ def test_an_option_that_is_no_role_keeps_the_proposed_roles(tmp_path: Path, home
     assert corpora.roles()["task"] == corpora.roles()["domain"], "only the files that the user named are imported"
 
 
+def test_the_proposal_ignores_no_file_and_no_option_without_a_word(files: Path, home: Path, command: Command) -> None:
+    (files / "empty.txt").touch()
+    every = (files / "labels.conll", files / "pile.txt", files / "empty.txt")
+    code, _, said = command("corpus", "propose", *every, "--use", "--json")
+    assert (code, "note: not used: empty.txt: cannot be read" in said) == (0, True)
+    for words, says in (
+        (("--task", "pile.txt"), "task: is only used for the import; add --use"),
+        (("--documents", "pile", "--use"), "documents: pile is neither a role with files nor one of these files"),
+    ):
+        code, _, problem = command("corpus", "propose", *every, *words)
+        assert (code, says in problem) == (2, True), problem
+
+
 def test_files_like_the_task_are_typed_by_name_or_by_path(tmp_path: Path, home: Path, command: Command) -> None:
     folder = tmp_path / "mine"
     (folder / "old").mkdir(parents=True)
