@@ -26,6 +26,8 @@ _ADDRESS = re.compile(rf"({'|'.join(SCHEMES)})://", re.IGNORECASE)
 # Matches the secret parts of an address: a key before the bucket, and options after the path. A key may contain a slash
 # that was not escaped.
 _SECRET = re.compile(r"//[^/@?]*:[^?]*@|//[^/@]*@|\?.*")
+# Beginnings of addresses in Google Cloud Storage; an address of a public bucket begins with gs://anonymous@.
+_GOOGLE = re.compile(r"gc?s://(?!anonymous@)", re.IGNORECASE)
 # File systems in which a file's folder must exist before the file is written.
 _FOLDERS = ("local", "hdfs")
 # Number of bytes copied at a time.
@@ -107,8 +109,8 @@ def reach(address: str) -> "tuple[FileSystem, str]":
 def _system(address: str) -> "tuple[FileSystem, str]":
     """Return the file system of an address, and the path in it.
 
-    Errors: PathError in the app (`confined`), on an offline machine except for file://, and if pyarrow refuses the
-    address.
+    Errors: PathError in the app (`confined`), on an offline machine except for file://, without keys of Google, and if
+    pyarrow refuses the address.
     """
     from pyarrow.fs import FileSystem  # imported here, because it loads libraries for cloud storage
 
@@ -116,13 +118,25 @@ def _system(address: str) -> "tuple[FileSystem, str]":
         raise PathError("Remote addresses can be used only on the command line; choose a file.")
     if offline() and not address.lower().startswith("file:"):
         raise PathError(f"{named(address)}: this machine is set to stay offline (WINNOW_OFFLINE); choose a file.")
-    # Without this variable, pyarrow asks a metadata host, which the user did not name, for missing keys.
+    # If keys are missing, pyarrow would ask a metadata host of Google or Amazon, which the user did not name.
+    if _GOOGLE.match(address) and not _has_google_keys():
+        raise PathError(
+            f"{named(address)}: this account has no keys of Google; run `gcloud auth application-default login`, or "
+            "name a key file in GOOGLE_APPLICATION_CREDENTIALS. A public bucket needs none: write gs://anonymous@BUCKET."
+            " Within Google's cloud, set GCE_METADATA_ROOT=metadata.google.internal."
+        )
     os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
     try:
         system, path = FileSystem.from_uri(address)
     except (OSError, ValueError, NotImplementedError) as error:  # pyarrow's errors are subclasses of these
         raise _unreachable(address, error) from error
     return system, path
+
+
+def _has_google_keys() -> bool:
+    """Return True if pyarrow finds keys of Google, or if the user has named the host that has them."""
+    kept = Path.home() / ".config" / "gcloud" / "application_default_credentials.json"
+    return any(map(os.environ.get, ("GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_ROOT"))) or kept.exists()
 
 
 def _files(system: "FileSystem", path: str, address: str) -> "list[FileInfo]":

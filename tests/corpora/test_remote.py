@@ -178,6 +178,22 @@ def test_offline_mode_refuses_remote_addresses(tmp_path: Path, monkeypatch: pyte
         pytest.fail("written all the same")
 
 
+def test_without_keys_of_google_its_metadata_host_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_ROOT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    system = SimpleNamespace(from_uri=lambda address: pytest.fail(f"{address} may be asked for"))
+    monkeypatch.setattr("pyarrow.fs.FileSystem", system)
+    for address in ("gs://texts/a.txt", "GCS://texts/a.txt"):
+        with pytest.raises(PathError, match="no keys of Google"):
+            fetch(address, tmp_path / "near")
+    with pytest.raises(pytest.fail.Exception, match="may be asked for"):
+        fetch("gs://anonymous@texts/a.txt", tmp_path / "near")
+    monkeypatch.setenv("GCE_METADATA_ROOT", "metadata.google.internal")
+    with pytest.raises(pytest.fail.Exception, match="may be asked for"):
+        fetch("gs://texts/a.txt", tmp_path / "near")
+
+
 def test_addresses_and_paths_are_distinguished(home: Path, tmp_path: Path) -> None:
     assert all(map(is_address, ("s3://a/b.txt", "gs://a", "hdfs://n:9000/a", "GS://a", "file:///a")))
     assert not any(map(is_address, ("a.txt", "/s3://a", "https://example.org/a.txt", "C:/a.txt")))
