@@ -26,6 +26,7 @@ from core.runs.run import Run
 from core.selection import view as selections
 from tests import finished
 from tests.browser.buttons import BUTTONS, BY_WALK, registered
+from tests.browser.conftest import end_workers
 from tests.browser.driver import Server, expert, insisting, left, pick, settled, still, tick
 from tests.browser.forge import Forge
 from tests.browser.prepared_home import Prepared, build_prepared
@@ -57,6 +58,7 @@ def prepared(homes: Homes, tmp_path_factory: pytest.TempPathFactory, forge: Forg
         runs = Prepared(**homes.copy(build_prepared, server.project))
         server.start()
         yield server, runs
+    end_workers(place)
 
 
 @dataclass
@@ -342,6 +344,7 @@ def road(one: Walk) -> None:
         facade_corpora.set_role("test", None)
         alone.go("")
         assert b"Plain sentence" in alone.download("home.label")
+    end_workers(place)  # the experiment would train beside the other walks for a quarter of an hour
 
 
 @walk
