@@ -58,7 +58,6 @@ def prepared(homes: Homes, tmp_path_factory: pytest.TempPathFactory, forge: Forg
         runs = Prepared(**homes.copy(build_prepared, server.project))
         server.start()
         yield server, runs
-    end_workers(place)
 
 
 @dataclass
@@ -106,23 +105,23 @@ class Walk:
         if sees:
             expect(seen.first, f"seen before {key} is pressed").not_to_be_visible()
         button.click()
-        if starts:
-            self.end_new_run(starts, before, key)
         if sees:
             expect(seen.first).to_be_visible()
+        if starts:
+            self.end_new_run(starts, before, key)
         self.well(key)
 
     def end_new_run(self, kind: str, before: set[str], key: str) -> None:
-        """Wait until a run of `kind` has started, then end it."""
+        """Wait until a run of `kind` has started, and end it. The page refreshes itself until then."""
 
         def new() -> list[str]:
             self.well(key)
             return [run.id for run in runs.listed(kind) if run.id not in before]
 
         until(new, f"{key} begins a {kind}")
-        settled(self.page)
         for run_id in new():
             end(runs.get(run_id))
+        settled(self.page)
 
     def download(self, key: str) -> bytes:
         """Return the file that a button downloads."""
@@ -171,6 +170,7 @@ def test_every_button_does_something(
     try:
         WALKS[name](one)
     finally:  # a failed walk must not fail the next one or leave its runs behind
+        end_workers(prepared[0].home.parent / "road")
         for run in runs.listed():
             if run.state().active:
                 end(run)
@@ -344,7 +344,6 @@ def road(one: Walk) -> None:
         facade_corpora.set_role("test", None)
         alone.go("")
         assert b"Plain sentence" in alone.download("home.label")
-    end_workers(place)  # the experiment would train beside the other walks for a quarter of an hour
 
 
 @walk
