@@ -164,10 +164,10 @@ def test_a_tagger_orders_the_queue_and_another_source_suggests(
 
     monkeypatch.setattr(queue, "_ask", ask)
     monkeypatch.setattr(queue, "without_repeats", lambda order, *_: list(order))
-    tagger = queued(marks, model="some/folder")
+    tagger = queued(marks, model="tiny")
     assert {spans[0][1] for spans in suggested(tagger).values()} == {"X"}
     for options in ({"suggest": dictionary(marks)}, {"names": (marks["names"],)}):
-        run = queued(marks, model="some/folder", **options)
+        run = queued(marks, model="tiny", **options)
         assert list(suggested(run)) == list(suggested(tagger))
         assert [each.uncertainty for each in queue.read(run)] == [each.uncertainty for each in queue.read(tagger)]
         assert set(map(tuple, suggested(run).values())) == {(("Ada", "person"),)}
