@@ -28,6 +28,7 @@ from tests.lab.benchmarks.headline import (
     multiplied,
     rebuilt,
     rows,
+    sizes,
 )
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
@@ -116,9 +117,41 @@ def test_results_show_the_counts_of_what_a_selection_replaces() -> None:
     assert f"worth {bench_multipliers.in_words(labels_none)} times as many labels without" in section
     assert f"they were worth {bench_multipliers.in_words(labels)} times as many" in section
     found = table_row(README, "Did 2,000 selected sentences replace")
-    assert found[2:] == cells(row)
+    assert found[2:5] == cells(row)
     assert f"{bench_multipliers.in_words(text)} times the text" in found[1]
     assert f"{bench_multipliers.in_words(labels_none)} times the labels" in found[1]
+
+
+def test_readme_and_results_show_the_size_of_each_replicate() -> None:
+    found = sizes()
+    bio, *three = (
+        found[ground, corpus] for ground, corpus in (("bio-300", "bc5cdr"), *(("crossner", c) for c in SHOWN))
+    )
+    larger = [found["crossner mpnet", corpus].minutes for corpus in SHOWN]
+
+    def spread(values: Sequence[int]) -> str:
+        return f"{min(values)} to {max(values)}"
+
+    labels = f"{spread([one.task for one in three])}; {spread([one.entities for one in three])}"
+    for question, data in (
+        ("Did the selection beat random text on bc5cdr?", f"{bio.task:,}; {bio.entities}; {bio.minutes}"),
+        ("Did the selection beat random text (three", f"{labels}; {spread([one.minutes for one in three])}"),
+        ("... with a larger encoder (MPNet)", f"{labels}; {spread(larger)}"),
+    ):
+        assert table_row(README, question)[5] == data
+    section = RESULTS.partition("Size of a replicate")[2].partition("\n**")[0]
+    for corpus in SHOWN:
+        size, mpnet = found["crossner", corpus], found["crossner mpnet", corpus]
+        wanted = [f"{size.task}", "100", f"{size.entities}", f"{size.minutes}", f"{mpnet.minutes}"]
+        assert table_row(section, corpus)[1:] == wanted
+    assert table_row(section, "bc5cdr")[1:5] == [f"{bio.task:,}", "300", f"{bio.entities}", f"{bio.minutes}"]
+
+
+@pytest.mark.real
+def test_readme_counts_the_entities_of_the_first_sentences_of_conll2003(real_data: Path) -> None:
+    blocks = (real_data / "conll2003" / "train.conll").read_text(encoding="utf-8").split("\n\n")
+    entities = "\n".join(blocks[:100]).count("\tB-")
+    assert table_row(README, "Did the selection beat random text on conll2003?")[5].split("; ")[1] == str(entities)
 
 
 def table_row(text: str, start: str) -> list[str]:

@@ -9,6 +9,8 @@ gain of 1 point at the observed spread. For the three domains together also: the
 analyses, and the interval in which the difference of one new domain is expected (prediction interval). Differences are
 computed as planned at the time: on the grounds bio and news, variants are not compared as pairs of seeds.
 
+Sizes: sentences of T_C, labelled entities and minutes of a replicate.
+
 Rows about labels: the same for two ways of choosing 150 sentences to label, over three corpora with equal weights and
 five starts, paired by start. Their intervals hold for other starts on the same test sets.
 
@@ -39,7 +41,7 @@ from core.stats.pooled import Estimate, pooled
 from core.stats.power import power
 from core.stats.spread import of_estimate
 from tests.lab.benchmarks import bench_label, bench_layers, bench_multipliers
-from tests.lab.benchmarks.bench_choosing import CLAIM, CONTROL, GROUNDS, LINES, LOOKS, ZERO, unpacked
+from tests.lab.benchmarks.bench_choosing import CLAIM, CONTROL, GROUNDS, LINES, LOOKS, ZERO, Line, unpacked
 from tests.lab.benchmarks.bench_layers import MINILM
 from tests.lab.benchmarks.bench_multipliers import Multiples
 
@@ -75,16 +77,22 @@ class Row:
     new: Interval | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """Size of a replicate. task: sentences of T_C. entities: in the training set. minutes: of training, all variants."""
+
+    task: int
+    entities: int
+    minutes: int
+
+
 def rows() -> dict[tuple[str, str, str], Row]:
     """Return {(ground, variant, compared with): row}. A ground of another encoder than MiniLM ends with its name.
 
     The ground `all` is the five corpora with a hundred labels, with equal weights. Its power is computed for replicates
     that share nothing.
     """
-    lines: dict[str, dict[str, list[dict[str, object]]]] = defaultdict(lambda: defaultdict(list))
-    for line in map(json.loads, LINES.read_text(encoding="utf-8").splitlines()):
-        ground, encoder = line["settings"].get("ground", "crossner"), line["settings"]["encoder"]
-        lines[ground if encoder == MINILM else f"{ground} {encoder}"][line["corpus"]].append(line)
+    lines = _stored()
     found = {}
     for pair in ((CLAIM, CONTROL), (CLAIM, NONE), (CONTROL, NONE)):
         gaps = {name: [_gap(each, *pair) for each in of.values()] for name, of in lines.items()}
@@ -95,7 +103,37 @@ def rows() -> dict[tuple[str, str, str], Row]:
     return found
 
 
-def _gap(lines: Sequence[dict[str, object]], system: str, other: str) -> Difference:
+def _stored() -> dict[str, dict[str, list[Line]]]:
+    """Return {ground: {corpus: lines of choosing.jsonl}}. A ground of another encoder than MiniLM ends with its name."""
+    lines: dict[str, dict[str, list[Line]]] = defaultdict(lambda: defaultdict(list))
+    for line in map(json.loads, LINES.read_text(encoding="utf-8").splitlines()):
+        ground, encoder = line["settings"].get("ground", "crossner"), line["settings"]["encoder"]
+        lines[ground if encoder == MINILM else f"{ground} {encoder}"][line["corpus"]].append(line)
+    return lines
+
+
+def sizes() -> dict[tuple[str, str], Size]:
+    """Return {(ground, corpus): size of a replicate} for the grounds whose halves are swapped, mean over replicates.
+
+    T_C is the half that is not the test set. The number of labelled entities is that of the tested half per sentence,
+    times the training sentences: both halves are drawn from the same sentences.
+    """
+    found = {}
+    for name, corpora in _stored().items():
+        ground = GROUNDS[name.partition(" ")[0]]
+        for corpus, lines in corpora.items() if ground.swapped else ():
+            golds = [line["gold"].replace("-", "") for line in lines]  # a sentence that was not tested is "-"
+            entities = sum(map(_total, golds)) / ground.taggers / sum(map(len, golds))
+            seconds = [sum(sum(arm["seconds"].values()) for arm in line["arms"].values()) for line in lines]
+            found[name, corpus] = Size(
+                task=round(mean(line["gold"].count("-") for line in lines)),
+                entities=round(ground.train * entities),
+                minutes=round(mean(seconds) / 60),
+            )
+    return found
+
+
+def _gap(lines: Sequence[Line], system: str, other: str) -> Difference:
     """Return the comparison of two variants on one corpus. lines: one per replicate."""
     ordered = sorted(lines, key=lambda line: int(str(line["replicate"])))
     return compare(*([unpacked(line, arm) for line in ordered] for arm in (system, other)))
@@ -233,6 +271,11 @@ def main() -> None:
         print(
             f"labels    {arm} against {other}: {told.f1:.1f} against {told.other:.1f}, {told.delta:+.1f} "
             f"[{low:+.1f}, {high:+.1f}], power to detect +{EFFECT:g}: {100 * told.power:.0f} in 100"
+        )
+    for (ground, corpus), size in sizes().items():
+        print(
+            f"sizes     {ground} {corpus}: T_C {size.task:,} sentences, about {size.entities} labelled entities, "
+            f"{size.minutes} minutes per replicate"
         )
     for (ground, line), f1s in line_f1().items():
         print(f"{ground:<12} {line}: {' '.join(f'{f1:.1f}' for f1 in f1s)}, mean {mean(f1s):.1f}")
