@@ -83,16 +83,20 @@ class QueueConfig(ScoreConfig):
     )
     n: int = option(25, "Sentences to label.", unit="sentences", ge=1, le=1000)
     answered: tuple[int, ...] = option((), "Rows of D_C that were answered in earlier queues.", hidden=True)
+    tagger: str = option("", "Hash of the tagger, if it is a folder.", hidden=True)
 
     def settled(self) -> Self:
-        """Return the options with the rows of D_C that were answered in earlier queues.
+        """Return the options with the tagger's hash, and with the rows of D_C that were answered in earlier queues.
 
         These rows are not queued again. Errors: those of `suggest.source`; ModelError if the tagger is missing.
         """
-        if self.model:
-            ModelConfig(model=self.model).settled()
+        tagger = ModelConfig(model=self.model).settled().weights if self.model else ""
         host = suggest.source(self.suggest, self.allow_host, home())[1] if self.suggest else ""
-        return super().settled().model_copy(update={"answered": answered_rows(self.domain), "allow_host": host})
+        return (
+            super()
+            .settled()
+            .model_copy(update={"answered": answered_rows(self.domain), "allow_host": host, "tagger": tagger})
+        )
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:

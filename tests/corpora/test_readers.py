@@ -191,6 +191,11 @@ def test_the_text_column_is_guessed_shown_and_chosen(tmp_path: Path) -> None:
     assert (found, report.text_column) == (["Short", "Tiny"], "title")
     with pytest.raises(ReadError, match="no column 'body'; its columns are id, Comment, title"):
         texts(path, text_column="body")
+    keyed = write(
+        tmp_path / "keyed.jsonl", '{"The patient was sent home with her daughter on Monday, after a night.": 1}\n'
+    )
+    with pytest.raises(ReadError, match=r"its columns are The patient [^1]*, after[.]{4} Choose"):
+        texts(keyed, text_column="body")
     bare = write(tmp_path / "bare.csv", "1,The first row is a sentence already.\n2,So is the second of them.\n")
     assert texts(bare)[0] == ["The first row is a sentence already.", "So is the second of them."]
     rows = "The rent is due on Monday.,yes\nNo rent is due on Sunday.,no\n"

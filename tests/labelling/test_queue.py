@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from core.corpora.hygiene import FLAGS
 from core.errors import CorpusError
@@ -190,6 +192,27 @@ def test_a_tagger_adds_its_uncertainty_and_its_entities_as_suggestions(
     assert code == 0
     assert [json.loads(line)["label"] for line in path.read_text("utf-8").splitlines()] == [[]] * len(queued)
     assert rows[queued[0].row].text in printed
+
+
+def test_a_changed_tagger_in_the_same_folder_makes_a_new_queue(trained: Names, seal: Seal, tmp_path: Path) -> None:
+    others = [replace(each, entities=None) for each in labelled(30, 9)]
+    folder = tmp_path / "tagger"
+    shutil.copytree(models.folder(store().get(trained["tagger"])), folder)
+    asked = {
+        "task": seal(others[:6], "task").fingerprint,
+        "domain": seal(others[6:], "domain").fingerprint,
+        "encoder": "tiny",
+        "n": 3,
+        "model": str(folder),
+    }
+    first = runs.execute("queue", asked)
+    assert runs.execute("queue", asked).id == first.id
+    path = next(folder.glob("*.safetensors"))
+    weights = load_file(path)
+    save_file({name: torch.zeros_like(each) for name, each in weights.items()}, path, metadata={"format": "pt"})
+    again = runs.execute("queue", asked)
+    assert again.id != first.id
+    assert {each.uncertainty for each in queue.read(again)} != {each.uncertainty for each in queue.read(first)}
 
 
 def test_tasks_of_every_tool_have_text_id_and_suggested_spans(tmp_path: Path) -> None:

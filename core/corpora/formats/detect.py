@@ -33,14 +33,13 @@ from core.corpora.formats.rows import (
 from core.corpora.formats.source import BLOCK_BYTES, PACKED, open_bytes, open_stream
 from core.corpora.formats.token_tables import Cells, cells_of, is_sentence_column, listed, listed_tags, tag_columns
 from core.errors import OptionsError, ReadError
-from core.shown import brief
 from core.text.sentence import PLACE
 from core.text.words import clean
 
 HEAD = 200  # number of rows that are read to recognise a file
 # Maximum number of further columns, and maximum numbers of characters in their names and values.
 MOST_KEPT, LONGEST_NAME, LONGEST_VALUE = 20, 60, 100
-LISTED = 10  # maximum number of left out columns that a note names
+LISTED = 20  # maximum number of columns that a note or error names
 # Columns of labelled data, which are never kept as further columns.
 _IDLE = frozenset({"text", "tokens", "spans", "entities", "label", "labels", "answer"})
 LONGEST_FILE = 255  # maximum number of characters of a file name in all file systems
@@ -98,9 +97,13 @@ class FileKind:
 
 
 def _some(names: Sequence[str]) -> str:
-    """Return the first names of columns, separated by commas, and the number of the others."""
+    """Return the first names of columns, separated by commas, and the number of the others.
+
+    Long names are cut: without a header, the first row gives the names, and sentences do not belong in a run's log.
+    """
     more = f" and {n} more" if (n := len(names) - LISTED) > 0 else ""
-    return ", ".join(brief(name) for name in names[:LISTED]) + more
+    short = [name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..." for name in names[:LISTED]]
+    return ", ".join(short) + more
 
 
 def suffix(path: PurePath) -> str:
@@ -231,7 +234,7 @@ def _text_table(
         problem = "no column has text" if text_column is None else f"there is no column {text_column!r}"
         within = " If the text is within lists or objects, save JSON lines with text and label ([[start, end, type]])."
         advice = f"Choose the text column.{within if nested else ''}"
-        raise OptionsError(path.name, 1, f"{problem}; its columns are {', '.join(columns[:20]) or 'none'}. {advice}")
+        raise OptionsError(path.name, 1, f"{problem}; its columns are {_some(columns) or 'none'}. {advice}")
     if options.format not in _TABLES and one_per_row(text_column, rows):
         raise OptionsError(
             path.name,
@@ -363,8 +366,9 @@ def _check_named(path: Path, rows: Sequence[Mapping[str, object]], options: Read
     columns = dict.fromkeys(str(name) for row in rows for part in _parts(row) for name in part)
     for column in (options.doc_column, options.group_column):
         if column and column not in columns:
-            there = ", ".join(list(columns)[:20])
-            raise OptionsError(path.name, 1, f"there is no column {column!r}; choose one of its columns: {there}.")
+            raise OptionsError(
+                path.name, 1, f"there is no column {column!r}; choose one of its columns: {_some(list(columns))}."
+            )
 
 
 def _container(path: Path, options: ReadOptions) -> str:
@@ -467,9 +471,7 @@ def _first_rows(path: Path, container: str, options: ReadOptions) -> tuple[list[
     if container == "arrow" and not columns:
         columns = arrow_schema(path).names
     if not rows:
-        raise ReadError(
-            path.name, None, f"it has no rows (columns: {', '.join(columns) or 'none'}); choose another file."
-        )
+        raise ReadError(path.name, None, f"it has no rows (columns: {_some(columns) or 'none'}); choose another file.")
     return columns, rows
 
 
