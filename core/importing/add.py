@@ -96,7 +96,9 @@ class AddConfig(Config):
         "blanks is a token, for text that was tokenised before. auto: blanks if commas and full stops follow blanks.",
     )
     part: str = option("", "The set (train, dev or test) to read from a labelled folder with several sets.")
-    encoding: str = option("utf-8", "The file's encoding; utf-8 also reads UTF-16 with a byte order mark.")
+    encoding: str = option(
+        "utf-8", "Encoding of files that are not in UTF-8, such as cp1252. UTF-16 is recognised by its byte order mark."
+    )
     keep_lost: bool = option(
         False,
         "Keep labelled sentences that lost an annotation or have only binary answers; all other words are then O. "

@@ -282,6 +282,28 @@ def test_a_wrong_encoding_says_where_and_what_to_do(tmp_path: Path) -> None:
             texts(path, encoding=name)
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "cp1251", "koi8-r", "gbk", "shift_jis", "utf-8"])
+def test_files_in_utf_8_are_read_as_utf_8_whatever_encoding_the_others_have(tmp_path: Path, encoding: str) -> None:
+    known = {"cp1251": "Привет", "koi8-r": "Привет", "gbk": "租金每月支付一次", "shift_jis": "家賃は毎月支払う"}
+    own = known.get(encoding, "Miete für März")
+    others = ["A line.", f"One – dash{', 租金每月支付一次。租金' if encoding in ('gbk', 'shift_jis') else ''}."]
+    write(tmp_path / "all" / "a.txt", "\n".join(others).encode())
+    write(tmp_path / "all" / "b.txt", f"{own} one.\n{own} two.\n".encode(encoding))
+    write(tmp_path / "all" / "c.txt", b"\xef\xbb\xbfPlain.\n")
+    write(tmp_path / "all" / "d.txt", "März.\n".encode("utf-16"))
+    late = f"{'x' * 99}\n" * 6000
+    write(tmp_path / "all" / "e.txt", f"{late}Späte Zeile, 租金每月支付一次。租金.\n".encode())
+    found = texts(tmp_path / "all", encoding=encoding)[0]
+    assert found[:-6001] == [*others, f"{own} one.", f"{own} two.", "Plain.", "März."]
+    assert found[-1] == "Späte Zeile, 租金每月支付一次。租金."
+
+
+def test_few_chinese_characters_stay_in_the_requested_encoding(tmp_path: Path) -> None:
+    both = "一些"  # its bytes in GBK are valid UTF-8, too
+    assert both.encode("gbk").decode("utf-8") != both
+    assert texts(write(tmp_path / "a.txt", f"{both}\n".encode("gbk")), encoding="gbk")[0] == [both]
+
+
 def test_bad_lines_are_left_out_and_too_many_stop_the_import(tmp_path: Path) -> None:
     lines = [f"Line {i}.".encode() for i in range(500)]
     lines[122] = b"caf\xe9"

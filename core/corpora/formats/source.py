@@ -26,6 +26,8 @@ BLOCK_BYTES = 1 << 18
 Line = tuple[int, bytes, bool]
 # Reject a file that unpacks to over 200 times its size and to over 1 GiB.
 BOMB_RATIO, BOMB_BYTES = 200, 1 << 30
+# Minimum number of characters outside ASCII for reading a file as UTF-8 if a multibyte encoding was requested.
+LEAST_WIDE = 10
 # Maximum number of consecutive bytes of white space.
 MAX_BLANK = 2 << 20
 
@@ -125,12 +127,16 @@ class _Watched(io.RawIOBase):
 
 
 class _Transcoded(io.RawIOBase):
-    """Stream that converts text in any encoding to UTF-8. Errors: EncodingError with the line of an invalid byte."""
+    """Stream that converts text in any encoding to UTF-8. A file that is already in UTF-8 stays as it is.
+
+    Errors: EncodingError with the line of an invalid byte.
+    """
 
     def __init__(self, raw: IO[bytes], encoding: str, name: str) -> None:
         self._raw, self._encoding, self._name = raw, encoding, name
         self._decoder = codecs.getincrementaldecoder(encoding)()
         self._ready, self._line, self._ended = b"", 1, False
+        self._is_utf8: bool | None = None if _keeps_ascii(encoding) else False  # None: not known yet
 
     def readable(self) -> bool:
         return True
@@ -140,6 +146,11 @@ class _Transcoded(io.RawIOBase):
         while not self._ready and not self._ended:
             block = self._raw.read(BLOCK_BYTES)
             self._ended = not block
+            if self._is_utf8 is None and not block.isascii():
+                self._is_utf8 = _is_utf8(block, self._encoding)
+            if self._is_utf8:
+                self._ready = block
+                continue
             try:
                 text = self._decoder.decode(block, final=self._ended)
                 self._ready = text.encode("utf-8")
@@ -153,6 +164,25 @@ class _Transcoded(io.RawIOBase):
         part, self._ready = self._ready[: len(view)], self._ready[len(view) :]
         view[: len(part)] = part
         return len(part)
+
+
+def _keeps_ascii(encoding: str) -> bool:
+    """Return True for an encoding in which ASCII text has the same bytes as in UTF-8. UTF-16 and UTF-32 have others."""
+    return "a".encode(encoding) == b"a"
+
+
+def _is_utf8(block: bytes, encoding: str) -> bool:
+    """Return True if a block with other characters than ASCII is in UTF-8, not in `encoding`.
+
+    In encodings of one byte per character, even one character of UTF-8 is an unlikely sequence such as "Ã©". A few
+    Chinese characters can be valid in UTF-8 and in their own encoding, so more are needed there.
+    """
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(block)  # the block may end within a character
+    except UnicodeDecodeError:
+        return False
+    one_byte = len(bytes(range(256)).decode(encoding, "replace")) == 256
+    return sum(char > "\x7f" for char in text) >= (1 if one_byte else LEAST_WIDE)
 
 
 class _NewLines(io.RawIOBase):
@@ -219,10 +249,11 @@ def text_encoding(encoding: str, head: bytes) -> str:
         raise ConfigError(
             f"encoding: {encoding!r} is not known; give for example utf-8, utf-16, cp1252 or latin-1."
         ) from error
-    if name in ("utf-8", "utf-8-sig", "utf-16"):
-        marked = next((name for bom, name in _BOMS.items() if head.startswith(bom)), None)
-        return marked or ("utf-8" if name != "utf-16" else "utf-16-le")
-    return "utf-8" if name == "ascii" else name
+    if not name.startswith("utf-32") and (
+        marked := next((of for bom, of in _BOMS.items() if head.startswith(bom)), "")
+    ):
+        return marked
+    return {"ascii": "utf-8", "utf-8-sig": "utf-8", "utf-16": "utf-16-le"}.get(name, name)
 
 
 def stem(name: str) -> str:

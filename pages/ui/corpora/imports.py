@@ -205,7 +205,7 @@ def _use(options: dict[str, object], run_key: str) -> None:
 
 UPLOADED, BY_PATH = "Upload a file", "A path on this machine"
 SCHEMES = ("iob1", "iob2", "bioes", "bilou", "io")
-ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
+ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16", "cp1250", "cp1251", "gb18030", "big5", "shift_jis", "euc_kr")
 CHOOSE_ENCODING = "Choose the file's encoding in the field **Encoding** above. Files from Windows usually have cp1252."
 TAG_COLUMN, ENTITY_TYPE = "--tag-column", "--entity-type"  # option names that occur in messages of the importer
 RUN = "corpora.run"
