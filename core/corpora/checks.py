@@ -38,6 +38,8 @@ TYPE_ENTITIES = 10
 DEV_ENTITIES = 300
 # The check `upper_case` is amber if at least 90% of the sentences are in capitals.
 UPPER_CASE = 0.9
+# The check `garbled` is amber if at least 1% of the sentences have characters that an earlier conversion garbled.
+GARBLED = 0.01
 # The check `documents` is amber if at least 10% of the sentences have more than 200 tokens. Few sentences have over
 # 100 tokens, even in contracts.
 LONG_TOKENS, LONG_SHARE = 200, 0.1
@@ -294,6 +296,26 @@ def upper_case(corpora: Mapping[str, Corpus]) -> Check:
     return found
 
 
+def garbled(corpora: Mapping[str, Corpus]) -> Check:
+    """Check for text that was once read in a wrong encoding and stored like that."""
+    bad = [
+        f"{ROLE_NAMES.get(role, role)} ({share:.0%})"
+        for role, corpus in corpora.items()
+        if (share := _texture(corpus).garbled) >= GARBLED
+    ]
+    found = Check(
+        name="encoding",
+        level="green",
+        sentence="No corpus has garbled characters.",
+        cure="Export the text again, as UTF-8",
+    )
+    if bad:
+        how = 'such as "Ã¼" instead of "ü"'
+        why = "the text was converted in a wrong encoding before it was imported, or with a wrong --encoding"
+        return replace(found, level="amber", sentence=f"Garbled characters, {how}: {listed(bad)}; {why}.")
+    return found
+
+
 def documents(corpora: Mapping[str, Corpus]) -> Check:
     """Check for very long sentences, which are probably whole documents."""
     long = [
@@ -355,11 +377,12 @@ def _is(names: Sequence[str]) -> str:
 class _Texture:
     """Shares of unusual sentences in a corpus.
 
-    upper: share of sentences in capitals, among sampled sentences with letters that have case. long: share of sentences
-    with more than `LONG_TOKENS` tokens, among all sentences.
+    upper: share of sentences in capitals, among sampled sentences with letters that have case. garbled: share of
+    sampled sentences that `_is_garbled` finds. long: share of sentences with more than `LONG_TOKENS` tokens, among all.
     """
 
     upper: float
+    garbled: float
     long: float
 
 
@@ -369,10 +392,28 @@ def _texture(corpus: Corpus) -> _Texture:
 
 @lru_cache(512)
 def _texture_at(path: Path, n: int) -> _Texture:
-    cased = [text for text in _sample(path, n) if text.lower() != text.upper()]
+    texts = _sample(path, n)
+    cased = [text for text in texts if text.lower() != text.upper()]
     upper = sum(text == text.upper() for text in cased) / max(len(cased), 1)
+    bad = sum(map(_is_garbled, texts)) / max(len(texts), 1)
     counts = _at(path, n).length_counts()
-    return _Texture(upper=upper, long=int(counts[LONG_TOKENS + 1 :].sum()) / max(int(counts.sum()), 1))
+    return _Texture(upper=upper, garbled=bad, long=int(counts[LONG_TOKENS + 1 :].sum()) / max(int(counts.sum()), 1))
+
+
+def _is_garbled(text: str) -> bool:
+    """Return True if a text has lost characters, or is UTF-8 that was read as Windows-1252 or Latin-1.
+
+    Windows-1252 that was read as Latin-1 has control characters (U+0080 to U+009F) instead of quotes and dashes.
+    """
+    if text.isascii():
+        return False
+    if "\ufffd" in text or any("\x80" <= char <= "\x9f" for char in text):
+        return True
+    try:
+        b"".join(char.encode("latin-1" if char <= "\xff" else "cp1252") for char in text).decode("utf-8")
+    except UnicodeError:
+        return False
+    return True
 
 
 @lru_cache(64)

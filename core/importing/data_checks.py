@@ -62,7 +62,7 @@ def checked(subject: Subject) -> list[Check]:
     found += [checks.train_in_others(corpora["train"], others)] if "train" in corpora and others else []
     if corpora:
         found += [encoder_fits(corpora, subject.encoder)] if subject.encoder else []
-        found += [checks.upper_case(corpora), checks.documents(corpora)]
+        found += [checks.upper_case(corpora), checks.garbled(corpora), checks.documents(corpora)]
     found += [checks.contradictory(labelled)] if labelled else []
     return found
 

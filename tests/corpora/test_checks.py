@@ -110,6 +110,26 @@ def test_training_sentences_in_the_test_set_are_amber(seal: Seal) -> None:
     level_and_words(checks.train_in_others(train, {"test": inside}), "amber", "is also a training sentence")
 
 
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("Die Kündigung – schriftlich – ist gültig .", "green"),
+        ("L'été, à Noël : « ça va » …", "green"),
+        ("租金每月支付一次。", "green"),
+        ("Ã la carte, SÃO PAULO, Â", "green"),
+        ("Die Kündigung – schriftlich .".encode().decode("cp1252"), "amber"),
+        ("Die “Kündigung” ist gültig".encode().decode("latin-1"), "amber"),
+        ("Die Kündigung – schriftlich".encode("cp1252").decode("latin-1"), "amber"),
+        ("Die K\ufffdndigung ist gültig .", "amber"),
+    ],
+)
+def test_garbled_characters_are_amber(seal: Seal, text: str, level: str) -> None:
+    texts = [f"{text} {i}" if i % 100 == 7 else f"The rent of flat {i} is due ." for i in range(400)]
+    level_and_words(checks.garbled({"domain": seal(texts, "d")}), level, "arbled characters")
+    texts[7:250] = [f"The rent of flat {i} is due ." for i in range(7, 250)]
+    level_and_words(checks.garbled({"domain": seal(texts, "few")}), "green", "No corpus has garbled characters")
+
+
 def test_text_in_capitals_is_amber(seal: Seal) -> None:
     usual = contracts(20, seed=1)
     most = [*(text.upper() for text in usual[:18]), *usual[18:]]
