@@ -39,6 +39,23 @@ def test_spans_that_do_not_fit_are_repaired_or_listed(tmp_path: Path) -> None:
     assert all("; " in row["reason"] for row in listed)  # the part after the semicolon says what to do
 
 
+def test_offsets_in_utf_16_units_are_found_without_quoted_texts(tmp_path: Path) -> None:
+    text, names = "😀 😀 Ada Lovelace met Alan Turing , 😀 at Oslo .", ("Ada Lovelace", "Alan Turing", "Oslo")
+    spans = [(text.index(name), text.index(name) + len(name), "X") for name in names]
+    units = [(*(len(text[:at].encode("utf-16-le")) // 2 for at in span[:2]), "X") for span in spans]
+    assert units != spans
+    for offsets in (spans, units, units[1:]):
+        path = write(tmp_path / "a.jsonl", json.dumps({"text": text, "label": offsets}) + "\n")
+        (sentence,), report = load(path)
+        assert surfaces(sentence) == [(name, "X") for name in names][-len(offsets) :]
+        assert not report.repaired
+    part = [(text.index("Love"), text.index("Love") + 4, "X")]  # the annotator marked a part of a word
+    path = write(tmp_path / "a.jsonl", json.dumps({"text": text, "label": part}) + "\n")
+    (sentence,), report = load(path)
+    assert surfaces(sentence) == [("Love", "X")]
+    assert report.repaired == 1
+
+
 @settings(max_examples=50, deadline=None)
 @given(text=st.text("ab .Ö\u0301-😀\n", min_size=1, max_size=30), data=st.data())
 def test_spans_that_do_not_overlap_are_kept(

@@ -8,7 +8,8 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, pairwise
+from functools import partial
+from itertools import accumulate, islice, pairwise
 
 from core.corpora import split
 from core.corpora.formats.ledger import Ledger
@@ -399,13 +400,13 @@ def fitted(text: str, marks: Sequence[Mark], line: int | None, ledger: Ledger) -
     Offsets may count characters, UTF-16 units or UTF-8 bytes, a line end as one or two characters, and a byte order
     mark before the text. The first way of counting with which every quoted text matches is used. If none matches,
     offsets are taken for characters, and annotations whose quoted text differs are rejected.
+    Without quoted texts, offsets count UTF-16 units if they cut words as characters, and cut none as UTF-16 units.
     """
     quoted = [mark for mark in marks if mark.quote is not None]
-    readings = _readings(text) if quoted else iter([_characters(text)])
+    readings = _readings(text) if quoted else islice(_readings(text), 1 + (max(text, default="") > "\uffff"))
+    fits = partial(_all_fit, text, quoted) if quoted else partial(_all_whole, text, marks)
     first = next(readings)
-    believed = (
-        first if _all_fit(text, quoted, first) else next((r for r in readings if _all_fit(text, quoted, r)), first)
-    )
+    believed = first if fits(first) else next(filter(fits, readings), first)
     spans, lost, sought, n_misfits = list[Span](), list[Region](), set[str](), 0
     for mark in marks:
         where = [(believed(start), believed(end)) for start, end in mark.fragments]
@@ -461,6 +462,21 @@ def _places(text: str, quote: str) -> Iterator[Region]:
 
 def _all_fit(text: str, quoted: Sequence[Mark], reading: Reading) -> bool:
     return all(_fits(text, mark, [(reading(a), reading(b)) for a, b in mark.fragments]) for mark in quoted)
+
+
+def _all_whole(text: str, marks: Sequence[Mark], reading: Reading) -> bool:
+    """Return True if no annotation begins or ends within a word or with white space."""
+    where = [(reading(a), reading(b)) for mark in marks for a, b in mark.fragments]
+    return all(
+        0 <= a < b and text[a:b] == text[a:b].strip() and not _is_within(text, a) and not _is_within(text, b)
+        for a, b in where
+    )
+
+
+def _is_within(text: str, at: int) -> bool:
+    """Return True if a position is between two letters or digits, or between a letter and its accent."""
+    before, after = text[max(at - 1, 0) : at], text[at : at + 1]
+    return (before.isalnum() and after.isalnum()) or (after != "" and _joins(after))
 
 
 def _fits(text: str, mark: Mark, where: Sequence[Region]) -> bool:
