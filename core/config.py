@@ -84,11 +84,11 @@ class Config(BaseModel):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise _refusal(error, cls.__name__) from error
+            raise _refusal(error) from error
 
 
-def _refusal(error: ValidationError, owner: str) -> ConfigError:
-    """Return a ConfigError for the first problem. owner: name to show if the problem is not about a single option."""
+def _refusal(error: ValidationError) -> ConfigError:
+    """Return a ConfigError for the first problem."""
     first = error.errors(include_url=False)[0]
     option = ".".join(part for part in first["loc"] if isinstance(part, str))
     shape = _MUST.get(first["type"])
@@ -99,7 +99,7 @@ def _refusal(error: ValidationError, owner: str) -> ConfigError:
         refusal = ConfigError(f"{option} must be {shape.format(**first.get('ctx', {}))}, not {came}.")
     else:
         given = f" (given: {came})" if first["loc"] else ""
-        refusal = ConfigError(f"{option or owner}: {first['msg'].removeprefix('Value error, ')}{given}.")
+        refusal = ConfigError(f"{option or 'options'}: {first['msg'].removeprefix('Value error, ')}{given}.")
     refusal.option = option
     return refusal
 

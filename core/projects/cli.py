@@ -12,7 +12,7 @@ from core.audit_log import Line
 from core.cli.options import FILE, several
 from core.cli.terminal import echo, echo_json, in_words, json_option, note_spoilt, progress, remove_everything, report
 from core.corpora.writers import write_file
-from core.errors import ProjectError
+from core.errors import ConfigError, ProjectError
 from core.experiment import results
 from core.files import on_disk
 from core.paths import given_home
@@ -192,7 +192,7 @@ def doctor(only_privacy: bool, on: str | None, as_json: bool) -> None:
 
 
 @click.command()
-@click.option("--port", default=8501, show_default=True, help="The app's port.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8501, show_default=True, help="The app's port.")
 @json_option
 def key(port: int, as_json: bool) -> None:
     """Print the app's address with its key. The server asks for the key if it cannot see which account connects."""
@@ -268,6 +268,8 @@ def runs_label(
     as_json: bool,
 ) -> None:
     """Name, tag, pin or archive a run, or add a note. The run's key and result stay the same."""
+    if both := sorted({*tags} & {*untags}):
+        raise ConfigError(f"tag {both[0]!r}: --tag adds it and --untag removes it; give one of them.")
     kept = [tag for tag in labels.read(runs.get(run_id)).tags if tag not in untags]
     label = labels.change(run_id, name=name, tags=[*kept, *tags], note=note, pinned=pin, archived=archive)
     lines = [run_id, *(line for line in (_label_in_words(label), label.note) if line)]

@@ -182,6 +182,8 @@ def test_runs_are_labelled_listed_by_label_and_keep_their_key(home: Path, comman
     label = ("runs", "label", run.id)
     run_words(command, *label, "--name", "with crf", "--tag", "march,tiny", "--note", "best so far", "--pin")
     answer = json.loads(run_words(command, *label, "--untag", "tiny", "--json"))
+    code, _, err = command(*label, "--tag", "x,march", "--untag", "march")
+    assert (code, "tag 'march': --tag adds it and --untag removes it" in err) == (2, True)
     says = {"name": "with crf", "tags": ["march"], "note": "best so far", "pinned": True, "archived": False}
     assert answer == {"run": run.id, **says}
     assert "with crf  #march  pinned" in run_words(command, "runs", "list")
