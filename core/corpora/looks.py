@@ -42,43 +42,43 @@ _process = Isolated(__name__, "import this file alone, with the form for all opt
 ready = _process.ready
 
 
-def looks(paths: Sequence[Path]) -> list[Look]:
+def looks(paths: Sequence[Path], encoding: str = "utf-8") -> list[Look]:
     """Return a `Look` (first findings) for every file in `paths`, which may be files, folders and archives.
 
-    Errors: those of `files_of`; ResourceError.
+    encoding: that of files that are not in UTF-8. Errors: those of `files_of`; ResourceError.
     """
     try:
-        return _asked(paths, None)
+        return _asked(paths, encoding, None)
     except ResourceError:
-        names = [each.name for each in _asked(paths, ())]
+        names = [each.name for each in _asked(paths, encoding, ())]
         if len(names) > MOST_ALONE:
             raise
     found = list[Look]()
     for name in names:
         try:
-            found.append(next(each for each in _asked(paths, (name,)) if each.name == name))
+            found.append(next(each for each in _asked(paths, encoding, (name,)) if each.name == name))
         except WinnowError as error:
             found.append(Look(name=name, bytes=0, problem=reason_for(error, paths[0].name)))
     return found
 
 
-def _asked(paths: Sequence[Path], only: Sequence[str] | None) -> list[Look]:
+def _asked(paths: Sequence[Path], encoding: str, only: Sequence[str] | None) -> list[Look]:
     from pydantic import TypeAdapter  # imported here, so that the separate process starts faster
 
-    answered = _process.ask(paths[0].name, paths=list(map(str, paths)), only=only)
+    answered = _process.ask(paths[0].name, paths=list(map(str, paths)), encoding=encoding, only=only)
     return TypeAdapter(list[Look]).validate_python(answered)
 
 
-def answer(paths: Sequence[str], only: Sequence[str] | None) -> list[dict[str, Any]]:
+def answer(paths: Sequence[str], encoding: str, only: Sequence[str] | None) -> list[dict[str, Any]]:
     """Return a `Look` for every file in `paths`, as JSON values. Called in the separate process.
 
     only: names of the files to read; None to read a few files of each kind.
     """
-    listing = files_of([Path(path) for path in paths])
+    listing, options = files_of([Path(path) for path in paths]), ReadOptions(encoding=encoding)
     ends, seen = time.monotonic() + SECONDS / 2, dict[Path, Look]()
     for file in _few_of_each(listing) if only is None else listing.files:
         if (only is None and time.monotonic() < ends) or listing.names[file] in (only or ()):
-            seen[file] = look(file, listing)
+            seen[file] = look(file, listing, options)
     unread = list[Look]()
     for name, why in listing.left_out.items():
         inside = (Path(path) / name for path in paths)  # no path exists for a file in an archive, so its size is 0
@@ -128,15 +128,15 @@ def _like(others: Sequence[Look], file: Path, name: str) -> Look:
     return replace(others[0], name=name, bytes=size, sentences=about, exact=False, words={})
 
 
-def look(file: Path, listing: Listing) -> Look:
+def look(file: Path, listing: Listing, options: ReadOptions) -> Look:
     """Return the findings from the first `_READ` sentences of a file. Reading stops after `_SECONDS`.
 
     Documents and workbooks are read to their end, except that of a PDF only the first pages are read.
     """
     name, size = listing.names[file], file.stat().st_size
     try:
-        kind = kind_of(file, ReadOptions())
-        sentences, share = _first(file, kind, listing)
+        kind = kind_of(file, options)
+        sentences, share = _first(file, kind, listing, options)
     except (WinnowError, OSError, UnicodeError) as error:
         return Look(name=name, bytes=size, problem=reason_for(error, file.name))
     if not sentences:
@@ -160,13 +160,13 @@ def look(file: Path, listing: Listing) -> Look:
     )
 
 
-def _first(file: Path, kind: FileKind, listing: Listing) -> tuple[list[Sentence], float]:
+def _first(file: Path, kind: FileKind, listing: Listing, options: ReadOptions) -> tuple[list[Sentence], float]:
     """Return the first sentences of a file, and the share of its bytes or pages that was read."""
     done, size = [0], max(file.stat().st_size, 1)
-    ledger = turned_to(file, kind, listing, Ledger(ReadOptions(), tick=done.append))
+    ledger = turned_to(file, kind, listing, Ledger(options, tick=done.append))
     ledger.first_pages = FIRST_PAGES
     sentences, ends = list[Sentence](), time.monotonic() + _SECONDS
-    for sentence in sentences_of(file, kind, _scheme(file, kind), ledger):
+    for sentence in sentences_of(file, kind, _scheme(file, kind, options), ledger):
         sentences.append(sentence)
         # Stopping early saves no time for a document or workbook, because its reader returns all rows at once. It also
         # reports no number of bytes, from which the number of sentences could be estimated.
@@ -182,11 +182,11 @@ def _first(file: Path, kind: FileKind, listing: Listing) -> tuple[list[Sentence]
     return sentences, min(max(*done, 1) / size, 0.999)
 
 
-def _scheme(file: Path, kind: FileKind) -> Scheme:
+def _scheme(file: Path, kind: FileKind, options: ReadOptions) -> Scheme:
     """Return the first label scheme that fits the tags. Errors: ReadError if none fits."""
     if kind.format not in TAGGED:
         return "io"
-    proposal = proposed_scheme([file], [kind], Ledger(ReadOptions()), limit=2_000)
+    proposal = proposed_scheme([file], [kind], Ledger(options), limit=2_000)
     if not proposal.candidates:
         raise ReadError(file.name, proposal.where, f"{proposal.problem}.")
     return proposal.candidates[0]

@@ -146,14 +146,15 @@ def corpus_propose(paths: tuple[str, ...], like: tuple[str, ...], use: bool, as_
     imported.
     """
     places = [Path(path).absolute() for path in paths]
-    proposed = intake.proposal(places, intake.marked(places, like))
+    encoding = str(values["encoding"] or "utf-8")
+    proposed = intake.proposal(places, intake.marked(places, like), encoding)
     options = intake.options(proposed, places)
     typed = {name: value for name, value in values.items() if value not in (None, ())}
     if typed.keys() & FILE_ROLES:
         options = {"path": options["path"], "others": options["others"]}
     options |= typed
-    if typed and not use:
-        raise ConfigError(f"{next(iter(typed))}: is only used for the import; add --use.")
+    if (later := [name for name in typed if name != "encoding"]) and not use:
+        raise ConfigError(f"{later[0]}: is only used for the import; add --use.")
     if use:
         for row in [] if typed.keys() & FILE_ROLES else proposed.rows:
             if not row.part:

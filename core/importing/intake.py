@@ -58,6 +58,9 @@ class IntakeConfig(Config):
     documents: tuple[str, ...] = option(
         (), "Roles (task, domain), or files of --source, whose rows are documents to split into sentences."
     )
+    encoding: str = option(
+        "utf-8", "Encoding of files that are not in UTF-8, such as cp1252. UTF-16 is recognised by its byte order mark."
+    )
     annotator: str = option("", "Annotator whose labels are kept if several annotators labelled a text differently.")
     move: bool = option(False, "Delete the files after the import (used for uploads, which are copies).")
 
@@ -156,30 +159,32 @@ def _file(by_name: Mapping[str, Path], name: str) -> Path:
 def _imported(config: IntakeConfig, job: Job, role: str, named: Mapping[str, Path]) -> Run:
     first, *others = named.values()
     options: dict[str, object] = {"path": str(first), "others": tuple(map(str, others)), "names": tuple(named)}
+    options["encoding"] = config.encoding
     options["split"] = role in config.documents or not named.keys().isdisjoint(config.documents)
     # A file such as train.conll would give a set named "train-train".
     if role == DIVIDE and proposed_name(first).lower() in roles.ROLES:
         options["name"] = "labels"
-    kinds = _readable(named)
-    options["scheme"] = _scheme(job, [(named[name], kind) for name, kind in kinds.items()])
+    kinds = _readable(named, config.encoding)
+    options["scheme"] = _scheme(job, [(named[name], kind) for name, kind in kinds.items()], config.encoding)
     if config.annotator and kinds:
         here, *further = (named[name] for name in kinds)
-        agreement = sniff(here, ReadOptions(others=tuple(map(str, further)), names=tuple(kinds))).agreement
+        read = ReadOptions(others=tuple(map(str, further)), names=tuple(kinds), encoding=config.encoding)
+        agreement = sniff(here, read).agreement
         if agreement and config.annotator in agreement.annotators:
             options["annotator"] = config.annotator
     return job.child("add", **options)
 
 
-def _readable(named: Mapping[str, Path]) -> dict[str, FileKind]:
+def _readable(named: Mapping[str, Path], encoding: str) -> dict[str, FileKind]:
     """Return {name: kind} of the readable files. The `add` run leaves out the other files and reports them."""
     kinds = dict[str, FileKind]()
     for name, file in named.items():
         with suppress(*_UNREADABLE):
-            kinds[name] = kind_of(file, ReadOptions())
+            kinds[name] = kind_of(file, ReadOptions(encoding=encoding))
     return kinds
 
 
-def _scheme(job: Job, files: Sequence[tuple[Path, FileKind]]) -> str:
+def _scheme(job: Job, files: Sequence[tuple[Path, FileKind]], encoding: str) -> str:
     """Return a label scheme that fits all tags of the files; "auto" if none fits, or if no file has tags.
 
     All candidate schemes give the same spans, so the first is taken. The `add` run reports all errors.
@@ -187,7 +192,7 @@ def _scheme(job: Job, files: Sequence[tuple[Path, FileKind]]) -> str:
     tagged = [(file, kind) for file, kind in files if kind.format in TAGGED]
     if tagged:
         job.context.stage("checking the label scheme")
-        ledger = Ledger(ReadOptions(), tick=lambda _: job.context.check())
+        ledger = Ledger(ReadOptions(encoding=encoding), tick=lambda _: job.context.check())
         with suppress(*_UNREADABLE):
             found = proposed_scheme([file for file, _ in tagged], [kind for _, kind in tagged], ledger)
             return next(iter(found.candidates), "auto")

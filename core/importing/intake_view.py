@@ -33,13 +33,14 @@ def is_several(path: Path) -> bool:
     return path.is_dir() or path.suffix.lower() == ARCHIVE
 
 
-def proposal(paths: Sequence[Path], like: Collection[str] = ()) -> Proposal:
+def proposal(paths: Sequence[Path], like: Collection[str] = (), encoding: str = "utf-8") -> Proposal:
     """Propose a role for every file in `paths` (files, folders and archives). Corpora of the project keep their roles.
 
     A separate process reads the beginnings of the files. like: names of files that the user marked as similar to the
-    task. Errors: those of `looks.looks`.
+    task. encoding: that of files that are not in UTF-8. Errors: those of `looks.looks`.
     """
-    return propose(_looks(tuple(paths), tuple(map(_stamp, paths))), like, {r: c.name for r, c in held().items()})
+    seen = _looks(tuple(paths), encoding, tuple(map(_stamp, paths)))
+    return propose(seen, like, {role: corpus.name for role, corpus in held().items()})
 
 
 def proposed_role(corpus: Corpus) -> Row | None:
@@ -96,8 +97,8 @@ def _agreement(path: Path, stamp: int) -> Agreement | None:
 
 
 @kept_per_home(4)
-def _looks(paths: tuple[Path, ...], stamps: tuple[int, ...]) -> list[Look]:
-    return looks.looks(paths)
+def _looks(paths: tuple[Path, ...], encoding: str, stamps: tuple[int, ...]) -> list[Look]:
+    return looks.looks(paths, encoding)
 
 
 def _stamp(path: Path) -> int:

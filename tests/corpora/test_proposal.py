@@ -290,10 +290,10 @@ def test_a_file_that_crashes_its_reader_affects_no_other(tmp_path: Path, monkeyp
     assert seen_files["sheet.ods"].problem.startswith("not a text file but a spreadsheet")
     real = looks._asked
 
-    def dies(paths: list[Path], only: tuple[str, ...] | None) -> list[Look]:
+    def dies(paths: list[Path], encoding: str, only: tuple[str, ...] | None) -> list[Look]:
         if only is None or "endless.txt" in only:
             raise ResourceError("endless.txt: reading it took more than 60 seconds; import it by itself.")
-        return real(paths, only)
+        return real(paths, encoding, only)
 
     monkeypatch.setattr(looks, "_asked", dies)
     seen_files = {look.name: look for look in looks.looks([tmp_path])}

@@ -175,6 +175,24 @@ def test_the_proposal_ignores_no_file_and_no_option_without_a_word(files: Path, 
         assert (code, says in problem) == (2, True), problem
 
 
+def test_the_encoding_of_files_that_are_not_in_utf_8_can_be_given(tmp_path: Path, home: Path, command: Command) -> None:
+    (tmp_path / "new.txt").write_text("Die Kündigung – schriftlich – ist gültig.\n" * 30, encoding="utf-8")
+    (tmp_path / "old.txt").write_text("Der Mieter zahlt die Miete für März.\n" * 30, encoding="cp1252")
+    code, out, _ = command("corpus", "propose", str(tmp_path))
+    assert code == 0
+    assert "cannot be read: byte 0xfc is not UTF-8" in out
+    code, out, _ = command("corpus", "propose", str(tmp_path), "--encoding", "cp1252")
+    assert code == 0
+    assert "cannot be read" not in out
+    code, _, err = command("corpus", "propose", str(tmp_path), "--encoding", "cp1252", "--use")
+    assert code == 0, err
+    corpus = corpora.find(corpora.roles()["domain"])
+    assert {sentence.text for batch in corpus.batches() for sentence in batch} == {
+        "Die Kündigung – schriftlich – ist gültig.",
+        "Der Mieter zahlt die Miete für März.",
+    }
+
+
 def test_files_like_the_task_are_typed_by_name_or_by_path(tmp_path: Path, home: Path, command: Command) -> None:
     folder = tmp_path / "mine"
     (folder / "old").mkdir(parents=True)

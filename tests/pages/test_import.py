@@ -50,9 +50,9 @@ def test_proposed_roles_survive_a_reload_and_are_used_with_one_press(
     read = list[Sequence[Path]]()
     real = looks.looks
 
-    def counted(paths: Sequence[Path]) -> list[Look]:
+    def counted(paths: Sequence[Path], encoding: str) -> list[Look]:
         read.append(paths)
-        return real(paths)
+        return real(paths, encoding)
 
     monkeypatch.setattr(looks, "looks", counted)
     app = dropped(**FILES)
@@ -95,6 +95,20 @@ def test_each_file_offers_its_possible_roles_and_a_changed_role_is_used(home: Pa
     box(app, "pile.txt").select("task").run()
     press(app, "corpora.use")
     assert set(corpora.roles()) == {"task"}
+
+
+def test_the_encoding_of_files_that_are_not_in_utf_8_is_asked_and_used(home: Path) -> None:
+    words = "Der Mieter zahlt die Miete für März.\n"
+    app = dropped(**FILES, **{"old.txt": (words * 40).encode("cp1252")})
+    assert parts(app)["old.txt"] == UNUSED
+    field = next(box for box in app.selectbox if box.label == "Encoding of files that are not in UTF-8")
+    field.select("cp1252").run()
+    assert parts(app)["old.txt"] == "domain"
+    press(app, "corpora.use")
+    corpus = corpora.find(corpora.roles()["domain"])
+    assert words.strip() in {sentence.text for batch in corpus.batches() for sentence in batch}
+    app = dropped(**FILES)
+    assert not [box for box in app.selectbox if box.label == "Encoding of files that are not in UTF-8"]
 
 
 def test_second_drop_adds_sources_and_replaces_only_the_chosen_role(home: Path) -> None:

@@ -80,19 +80,23 @@ def proposed(path: Path, run_key: str, *, uploaded: bool) -> None:
     """
     like = st.session_state.get(_like(path), ())
     with st.spinner("Looking at the files"):
-        proposal = intake.proposal([path], like)
+        encoding = st.session_state.get(_encoding(path), "utf-8")
+        proposal = intake.proposal([path], like, encoding)
     if apart := bool(proposal.joined) and _kept_apart(path, len(proposal.joined)):
         proposal = proposal.kept_apart()
-    parts = {row.files[0]: _row(row, f"corpora.part.{path}.{len(like)}.{apart}") for row in proposal.rows}
+    parts = {row.files[0]: _row(row, f"corpora.part.{path}.{len(like)}.{apart}.{encoding}") for row in proposal.rows}
     if proposal.ask or like:
         _ask(path, proposal.ask or like)
+    if encoding != "utf-8" or any(UNDECODED in row.seen for row in proposal.rows):
+        st.selectbox("Encoding of files that are not in UTF-8", ENCODINGS, key=_encoding(path), help=ABOUT_ENCODING)
     files = proposal.files(parts)
     _says(files)
     annotator = asked_annotator(intake.agreement(path)) if any(row.labelled for row in proposal.rows) else ""
     with st.container(horizontal=True, vertical_alignment="center"):
         ready = annotator is not None and bool(files) and not {"train", DIVIDE} <= files.keys()
         if pressed("Use these", "corpora.use", type="primary", icon=":material/done_all:", disabled=not ready):
-            _use({**intake.options(proposal, [path], parts, move=uploaded), "annotator": annotator}, run_key)
+            options = intake.options(proposal, [path], parts, move=uploaded)
+            _use({**options, "encoding": encoding, "annotator": annotator}, run_key)
         if pressed("Import as one corpus, with all options", "corpora.one", type="tertiary", icon=":material/tune:"):
             st.query_params["as"] = ONE
             st.rerun()
@@ -142,6 +146,10 @@ def _rounded(row: Row) -> int:
 
 def _like(path: Path) -> str:
     return f"corpora.like.{path}"
+
+
+def _encoding(path: Path) -> str:
+    return f"corpora.encoding.{path}"
 
 
 def _ask(path: Path, files: Sequence[str]) -> None:
@@ -206,7 +214,9 @@ def _use(options: dict[str, object], run_key: str) -> None:
 UPLOADED, BY_PATH = "Upload a file", "A path on this machine"
 SCHEMES = ("iob1", "iob2", "bioes", "bilou", "io")
 ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16", "cp1250", "cp1251", "gb18030", "big5", "shift_jis", "euc_kr")
-CHOOSE_ENCODING = "Choose the file's encoding in the field **Encoding** above. Files from Windows usually have cp1252."
+ABOUT_ENCODING = "Files from Windows usually have cp1252."
+CHOOSE_ENCODING = f"Choose the file's encoding in the field **Encoding** above. {ABOUT_ENCODING}"
+UNDECODED = "give its encoding"  # occurs in the importer's message for a file that is not in UTF-8
 TAG_COLUMN, ENTITY_TYPE = "--tag-column", "--entity-type"  # option names that occur in messages of the importer
 RUN = "corpora.run"
 SENTENCES, LIST = "Sentences", "A list of names"  # what a text file or a table can contain

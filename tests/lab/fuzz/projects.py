@@ -231,7 +231,7 @@ class Intake:
 
 
 def _taken_in(pile: Path, random: Random) -> str:
-    seen = _LOOKS.validate_python(json.loads(json.dumps(looks.answer([str(pile)], None), ensure_ascii=False)))
+    seen = _LOOKS.validate_python(json.loads(json.dumps(looks.answer([str(pile)], "utf-8", None), ensure_ascii=False)))
     names = [each.name for each in seen]
     like = random.sample(names, 1) if names and random.random() < 0.2 else ()
     proposed = propose(seen, like)
