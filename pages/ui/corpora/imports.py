@@ -80,7 +80,7 @@ def proposed(path: Path, run_key: str, *, uploaded: bool) -> None:
     """
     like = st.session_state.get(_like(path), ())
     with st.spinner("Looking at the files"):
-        encoding = st.session_state.get(_encoding(path), "utf-8")
+        encoding = st.session_state.get(_encoding(path)) or "utf-8"
         proposal = intake.proposal([path], like, encoding)
     if apart := bool(proposal.joined) and _kept_apart(path, len(proposal.joined)):
         proposal = proposal.kept_apart()
@@ -88,7 +88,14 @@ def proposed(path: Path, run_key: str, *, uploaded: bool) -> None:
     if proposal.ask or like:
         _ask(path, proposal.ask or like)
     if encoding != "utf-8" or any(UNDECODED in row.seen for row in proposal.rows):
-        st.selectbox("Encoding of files that are not in UTF-8", ENCODINGS, key=_encoding(path), help=ABOUT_ENCODING)
+        st.selectbox(
+            "Encoding of files that are not in UTF-8",
+            ENCODINGS[1:],
+            index=None,
+            placeholder="choose one",
+            key=_encoding(path),
+            help=ABOUT_ENCODING,
+        )
     files = proposal.files(parts)
     _says(files)
     annotator = asked_annotator(intake.agreement(path)) if any(row.labelled for row in proposal.rows) else ""
