@@ -224,7 +224,13 @@ def test_results_show_the_counts_of_exchanged_names(test: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ground", "task"), [("crossner-ai", "crossner-ai |"), ("C100", "conll2003 |"), ("B100", "bc5cdr |")]
+    ("ground", "task"),
+    [
+        ("crossner-ai", "crossner-ai |"),
+        ("crossner-music", "crossner-music |"),
+        ("C100", "conll2003 |"),
+        ("B100", "bc5cdr |"),
+    ],
 )
 def test_readme_table_of_lines_shows_the_mean_f1_of_the_committed_counts(ground: str, task: str) -> None:
     found = line_f1()
@@ -240,6 +246,7 @@ def test_readme_table_of_lines_shows_the_mean_f1_of_the_committed_counts(ground:
     ("ground", "start"),
     [
         ("crossner-ai", "**On crossner-ai, "),
+        ("crossner-music", "**On crossner-music, "),
         ("C100", "**On C100, "),
         (NEWS, "**On C100 again, "),
         ("B100", "**On B100, "),
