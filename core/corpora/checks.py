@@ -297,7 +297,7 @@ def upper_case(corpora: Mapping[str, Corpus]) -> Check:
 
 
 def garbled(corpora: Mapping[str, Corpus]) -> Check:
-    """Check for text that was once read in a wrong encoding and stored like that."""
+    """Check for text that was stored after it had been read in a wrong encoding."""
     bad = [
         f"{ROLE_NAMES.get(role, role)} ({share:.0%})"
         for role, corpus in corpora.items()
@@ -311,7 +311,7 @@ def garbled(corpora: Mapping[str, Corpus]) -> Check:
     )
     if bad:
         how = 'such as "Ã¼" instead of "ü"'
-        why = "the text was converted in a wrong encoding before it was imported, or with a wrong --encoding"
+        why = "the text was read in a wrong encoding, before the import or by it"
         return replace(found, level="amber", sentence=f"Garbled characters, {how}: {listed(bad)}; {why}.")
     return found
 

@@ -282,7 +282,10 @@ def test_a_wrong_encoding_says_where_and_what_to_do(tmp_path: Path) -> None:
             texts(path, encoding=name)
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "cp1251", "koi8-r", "gbk", "shift_jis", "utf-8"])
+@pytest.mark.parametrize(
+    "encoding",
+    ["cp1252", "latin-1", "cp1251", "koi8-r", "gbk", "shift_jis", "utf-16-le", "utf-8"],
+)
 def test_files_in_utf_8_are_read_as_utf_8_whatever_encoding_the_others_have(tmp_path: Path, encoding: str) -> None:
     known = {"cp1251": "Привет", "koi8-r": "Привет", "gbk": "租金每月支付一次", "shift_jis": "家賃は毎月支払う"}
     own = known.get(encoding, "Miete für März")

@@ -97,12 +97,13 @@ def test_each_file_offers_its_possible_roles_and_a_changed_role_is_used(home: Pa
     assert set(corpora.roles()) == {"task"}
 
 
-def test_the_encoding_of_files_that_are_not_in_utf_8_is_asked_and_used(home: Path) -> None:
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_the_encoding_of_files_that_are_not_in_utf_8_is_asked_and_used(home: Path, encoding: str) -> None:
     words = "Der Mieter zahlt die Miete für März.\n"
-    app = dropped(**FILES, **{"old.txt": (words * 40).encode("cp1252")})
+    app = dropped(**FILES, **{"old.txt": (words * 40).encode("utf-16-le" if encoding == "utf-16" else encoding)})
     assert parts(app)["old.txt"] == UNUSED
     field = next(box for box in app.selectbox if box.label == "Encoding of files that are not in UTF-8")
-    field.select("cp1252").run()
+    field.select(encoding).run()
     assert parts(app)["old.txt"] == "domain"
     press(app, "corpora.use")
     corpus = corpora.find(corpora.roles()["domain"])

@@ -69,6 +69,7 @@ _OFFICE = {
 }
 # Python lists these as text encodings, but they encode host names or source code.
 _NO_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
+_WIDE = ("utf-16", "utf-32")  # ASCII has other bytes here than in UTF-8
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
@@ -136,7 +137,7 @@ class _Transcoded(io.RawIOBase):
         self._raw, self._encoding, self._name = raw, encoding, name
         self._decoder = codecs.getincrementaldecoder(encoding)()
         self._ready, self._line, self._ended = b"", 1, False
-        self._is_utf8: bool | None = None if _keeps_ascii(encoding) else False  # None: not known yet
+        self._is_utf8: bool | None = None  # None: not known yet, because ASCII has the same bytes in both
 
     def readable(self) -> bool:
         return True
@@ -146,7 +147,7 @@ class _Transcoded(io.RawIOBase):
         while not self._ready and not self._ended:
             block = self._raw.read(BLOCK_BYTES)
             self._ended = not block
-            if self._is_utf8 is None and not block.isascii():
+            if self._is_utf8 is None and (self._encoding.startswith(_WIDE) or not block.isascii()):
                 self._is_utf8 = _is_utf8(block, self._encoding)
             if self._is_utf8:
                 self._ready = block
@@ -166,21 +167,19 @@ class _Transcoded(io.RawIOBase):
         return len(part)
 
 
-def _keeps_ascii(encoding: str) -> bool:
-    """Return True for an encoding in which ASCII text has the same bytes as in UTF-8. UTF-16 and UTF-32 have others."""
-    return "a".encode(encoding) == b"a"
-
-
 def _is_utf8(block: bytes, encoding: str) -> bool:
-    """Return True if a block with other characters than ASCII is in UTF-8, not in `encoding`.
+    """Return True if a block is in UTF-8, not in `encoding`.
 
     In encodings of one byte per character, even one character of UTF-8 is an unlikely sequence such as "Ã©". A few
-    Chinese characters can be valid in UTF-8 and in their own encoding, so more are needed there.
+    Chinese characters can be valid in UTF-8 and in their own encoding, so more are needed there. In UTF-16, blanks and
+    line ends have NUL bytes.
     """
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(block)  # the block may end within a character
     except UnicodeDecodeError:
         return False
+    if encoding.startswith(_WIDE):
+        return "\0" not in text
     one_byte = len(bytes(range(256)).decode(encoding, "replace")) == 256
     return sum(char > "\x7f" for char in text) >= (1 if one_byte else LEAST_WIDE)
 
