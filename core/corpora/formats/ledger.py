@@ -67,10 +67,10 @@ class ReadOptions:
     format: "auto" to recognise the format. text_column: column of the text; None to guess it. doc_column: column that
     names the document of a row; None for a column with a usual name. group_column: column with the group of a document.
     tag_column: column of the entity tags, by its number from 1 or by its name. scheme: "auto" or one of
-    `schemes.SCHEMES`. encoding: that of files that are not in UTF-8 and have no byte order mark. entity_type: type for tags
-    without a type (`B`, `I`) and for listed names without a type; if "", tags without a type get the type `ENTITY`.
-    unit: part of a .txt file that is read as a row: a line, or a paragraph that ends with an empty line. split: True to
-    split every row into sentences. tokens: rule by which plain text is tokenised.
+    `schemes.SCHEMES`. encoding: that of files that are not in UTF-8 and have no byte order mark. entity_type: type for
+    tags without a type (`B`, `I`) and for listed names without a type; if "", tags without a type get the type
+    `ENTITY`. unit: part of a .txt file that is read as a row: a line, or a paragraph that ends with an empty line.
+    split: True to split every row into sentences. tokens: rule by which plain text is tokenised.
     repair: True to repair tags that are out of order, False to reject their sentences. keep_lost: True to keep
     sentences with unusable annotations, and texts with only binary answers (Prodigy).
     annotator: name of the annotator whose labels are kept if labels differ. alone: True to read only the labels of
