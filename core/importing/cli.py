@@ -82,6 +82,14 @@ def corpus_add(paths: tuple[str, ...], as_json: bool, **values: object) -> None:
     first, *others = (str(Path(path).absolute()) for path in paths)
     run = runs.execute("add", {"path": first, "others": tuple(others), **options}, progress)
     finish(run, as_json, plain=lambda _: _added(run))
+    if as_json:
+        warn(_checked(read_result(run, AddResult)))
+
+
+def _checked(added: AddResult) -> list[Check]:
+    """Return the amber and red items of the imported corpus; a list of names has no sentences to check."""
+    found = [] if added.format == NAMES else corpora.check_corpus(added.corpus)
+    return [one for one in found if one.level != "green"]
 
 
 def _added(run: Run) -> list[str]:
@@ -117,9 +125,7 @@ def _added(run: Run) -> list[str]:
     if len(added.problems) > PROBLEMS:
         lines.append(f"  and {len(added.problems) - PROBLEMS:,} more; --json shows them")
     lines += [f"check        {text}" for text in added.of_labels]
-    if added.format != NAMES:  # a list of names has no sentences to check
-        lines += in_lines([one for one in corpora.check_corpus(added.corpus) if one.level != "green"])
-    return [*lines, f"fingerprint  {added.corpus}"]
+    return [*lines, *in_lines(_checked(added)), f"fingerprint  {added.corpus}"]
 
 
 def _n(n: int, what: str) -> str:

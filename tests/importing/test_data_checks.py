@@ -111,6 +111,19 @@ def test_a_script_that_the_encoder_does_not_know_is_red(seal: Seal) -> None:
     assert "was not checked" in data_checks.encoder_fits({"task": known}, "nobody/nowhere").sentence
 
 
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_an_import_prints_its_amber_items_also_beside_json(
+    home: Path, tmp_path: Path, command: Command, flags: tuple[str, ...]
+) -> None:
+    text = "\n".join(f"Die KÃ¼ndigung von Wohnung {i} ist gÃ¼ltig ." for i in range(40))
+    path = tmp_path / "garbled.txt"
+    path.write_text(text, encoding="utf-8")
+    code, out, err = command("corpus", "add", str(path), *flags)
+    assert code == 0
+    assert "amber  Garbled characters" in (err if flags else out)
+    assert not flags or json.loads(out)["sentences"] == 40
+
+
 def test_the_command_lists_every_item_and_exits_2_if_one_is_red(command: Command, home: Path) -> None:
     assert command("check") == (0, "Nothing to check: the project has no corpora in use.\n", "")
     corpora.open_sample("legal")
