@@ -24,6 +24,7 @@ from core.errors import ConfigError
 from core.experiment import results
 from core.experiment.config import ExperimentConfig
 from core.importing import view as corpora
+from core.kinds import KINDS
 from core.projects import labels, removals, run_comparison, runs
 from core.runs.context import RunContext
 from core.runs.events import EventLog
@@ -174,6 +175,13 @@ def run_words(command: Command, *words: object) -> str:
     code, out, err = command(*words)
     assert code == 0, err
     return out
+
+
+def test_messages_name_options_and_a_port_is_in_range(home: Path, command: Command) -> None:
+    with pytest.raises(ConfigError, match="options: no file has a role; give at least one file a role"):
+        KINDS["intake"].config.parse({"path": "a.txt"})
+    assert "localhost:65535/" in run_words(command, "key", "--port", "65535")
+    assert command("key", "--port", "65536")[0] == 2
 
 
 def test_runs_are_labelled_listed_by_label_and_keep_their_key(home: Path, command: Command, tmp_path: Path) -> None:

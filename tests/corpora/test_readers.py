@@ -301,10 +301,12 @@ def test_files_in_utf_8_are_read_as_utf_8_whatever_encoding_the_others_have(tmp_
     assert found[-1] == "Späte Zeile, 租金每月支付一次。租金."
 
 
-def test_few_chinese_characters_stay_in_the_requested_encoding(tmp_path: Path) -> None:
-    both = "一些"  # its bytes in GBK are valid UTF-8, too
-    assert both.encode("gbk").decode("utf-8") != both
-    assert texts(write(tmp_path / "a.txt", f"{both}\n".encode("gbk")), encoding="gbk")[0] == [both]
+@pytest.mark.parametrize(("both", "encoding"), [("一些", "gbk"), ("THE CAFÉ’S LEASE", "cp1252")])
+def test_text_whose_bytes_are_valid_utf_8_too_stays_in_the_requested_encoding(
+    tmp_path: Path, both: str, encoding: str
+) -> None:
+    assert both.encode(encoding).decode("utf-8") != both
+    assert texts(write(tmp_path / "a.txt", f"{both}\n".encode(encoding)), encoding=encoding)[0] == [both]
 
 
 def test_bad_lines_are_left_out_and_too_many_stop_the_import(tmp_path: Path) -> None:

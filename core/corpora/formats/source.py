@@ -170,9 +170,9 @@ class _Transcoded(io.RawIOBase):
 def _is_utf8(block: bytes, encoding: str) -> bool:
     """Return True if a block is in UTF-8, not in `encoding`.
 
-    In encodings of one byte per character, even one character of UTF-8 is an unlikely sequence such as "Ã©". A few
-    Chinese characters can be valid in UTF-8 and in their own encoding, so more are needed there. In UTF-16, blanks and
-    line ends have NUL bytes.
+    In encodings of one byte per character, even one character of UTF-8 is an unlikely sequence such as "Ã©", except
+    that a capital with an apostrophe ("CAFÉ’S") is a phonetic letter in UTF-8. A few Chinese characters can be valid in
+    UTF-8 and in their own encoding, so more are needed there. In UTF-16, blanks and line ends have NUL bytes.
     """
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(block)  # the block may end within a character
@@ -181,6 +181,8 @@ def _is_utf8(block: bytes, encoding: str) -> bool:
     if encoding.startswith(_WIDE):
         return "\0" not in text
     one_byte = len(bytes(range(256)).decode(encoding, "replace")) == 256
+    if one_byte and any("\u0180" <= char <= "\u036f" for char in text):
+        return False
     return sum(char > "\x7f" for char in text) >= (1 if one_byte else LEAST_WIDE)
 
 
